@@ -1,0 +1,79 @@
+//! What an action would touch, resolved: real paths, the command as it would run, hosts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+
+/// What an action would touch. Two equal facts mean that nothing changed in between.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Facts {
+    /// Paths, real and absolute, after every symbolic link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathFact>,
+    /// The command that would run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandFact>,
+    /// Hosts that would be reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+}
+
+/// One path and what would happen to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PathFact {
+    /// The real path.
+    pub path: String,
+    /// What would happen to it.
+    pub access: Access,
+    /// What is there now; left out where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<EntryKind>,
+    /// The content's digest now, for what would be replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+}
+
+/// What happens to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Its content or its entries are read.
+    Read,
+    /// It is made, replaced or changed.
+    Write,
+    /// It is taken away.
+    Delete,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A device, a FIFO, a socket.
+    Other,
+}
+
+/// A command as it would run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandFact {
+    /// The shell line, where a shell would read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// The words as they would be executed.
+    pub argv: Vec<String>,
+    /// The program's real path, where one was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// The working directory's real path.
+    pub cwd: String,
+    /// What the request sets in the environment, by name and value.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub env: std::collections::BTreeMap<String, String>,
+}

@@ -1,0 +1,175 @@
+//! How things fail: a sentence for people, a stable kind for programs.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Every way Ward refuses or fails. The word never changes its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// A frame or its JSON could not be read.
+    ParseError,
+    /// JSON, but not a JSON-RPC request (batches too).
+    InvalidRequest,
+    /// No such method.
+    MethodNotFound,
+    /// The parameters do not fit.
+    InvalidParams,
+    /// A fault of Ward's own.
+    Internal,
+    /// The client cancelled the request.
+    Cancelled,
+    /// A frame over the limit.
+    FrameTooLarge,
+    /// `initialize` has to come first.
+    NotInitialized,
+    /// `shutdown` was asked for; nothing new starts.
+    ShuttingDown,
+    /// The token is missing or wrong.
+    Unauthorized,
+    /// The connection is gone.
+    Disconnected,
+    /// No such action.
+    UnknownAction,
+    /// The same id was used for something else.
+    Conflict,
+    /// Too much is under way.
+    Busy,
+    /// The server is standalone: no permits, no walls.
+    Standalone,
+    /// The path leads out of the workspace.
+    OutsideWorkspace,
+    /// The path carries authority; agents may not change it.
+    Protected,
+    /// Nothing is there.
+    NotFound,
+    /// Something is there already.
+    AlreadyExists,
+    /// Not a regular file: a folder, a device, a FIFO, a socket.
+    NotAFile,
+    /// Not a folder.
+    NotADirectory,
+    /// The folder still has entries.
+    NotEmpty,
+    /// It is not what it was when it was looked at.
+    Changed,
+    /// `old` of an edit does not occur.
+    NoMatch,
+    /// `old` of an edit occurs more than once.
+    AmbiguousMatch,
+    /// A hunk of the patch does not fit.
+    PatchFailed,
+    /// More than the limit allows.
+    TooLarge,
+    /// Not the encoding it was said to be.
+    BadEncoding,
+    /// A regex or glob that cannot be read.
+    BadPattern,
+    /// The operating system refused.
+    PermissionDenied,
+    /// The operating system failed.
+    Io,
+    /// No such program.
+    CommandNotFound,
+    /// No such terminal.
+    UnknownTerminal,
+    /// The sandbox cannot hold here what the settings demand.
+    SandboxUnavailable,
+    /// A layer of the sandbox could not be set up.
+    SandboxFailed,
+}
+
+impl ErrorKind {
+    /// The JSON-RPC error code: the standard one where there is one.
+    #[must_use]
+    pub fn code(self) -> i64 {
+        match self {
+            Self::ParseError => -32700,
+            Self::InvalidRequest | Self::FrameTooLarge => -32600,
+            Self::MethodNotFound => -32601,
+            Self::InvalidParams => -32602,
+            Self::Internal => -32603,
+            Self::NotInitialized => -32002,
+            Self::Cancelled => -32800,
+            Self::Changed => -32801,
+            Self::ShuttingDown
+            | Self::Unauthorized
+            | Self::Disconnected
+            | Self::UnknownAction
+            | Self::Conflict
+            | Self::Busy
+            | Self::Standalone
+            | Self::OutsideWorkspace
+            | Self::Protected
+            | Self::NotFound
+            | Self::AlreadyExists
+            | Self::NotAFile
+            | Self::NotADirectory
+            | Self::NotEmpty
+            | Self::NoMatch
+            | Self::AmbiguousMatch
+            | Self::PatchFailed
+            | Self::TooLarge
+            | Self::BadEncoding
+            | Self::BadPattern
+            | Self::PermissionDenied
+            | Self::Io
+            | Self::CommandNotFound
+            | Self::UnknownTerminal
+            | Self::SandboxUnavailable
+            | Self::SandboxFailed => -32000,
+        }
+    }
+}
+
+/// A failure as it crosses a boundary: what happened, why, what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The stable word.
+    pub kind: ErrorKind,
+    /// The sentence.
+    pub message: String,
+    /// More for programs: it joins `kind` in the error's `data`.
+    pub details: Map<String, Value>,
+}
+
+impl Failure {
+    /// A failure with no details.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            details: Map::new(),
+        }
+    }
+
+    /// Adds one detail.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// What a JSON-RPC error carries as `data`.
+    #[must_use]
+    pub fn data(&self) -> Value {
+        let mut data = self.details.clone();
+        data.insert("kind".to_owned(), serde_json::json!(self.kind));
+        Value::Object(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_of_a_failure_carries_its_kind_beside_the_details() {
+        let failure = Failure::new(ErrorKind::OutsideWorkspace, "no").with("path", "../x");
+        assert_eq!(
+            failure.data(),
+            serde_json::json!({"kind": "outside_workspace", "path": "../x"})
+        );
+    }
+}

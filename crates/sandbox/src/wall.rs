@@ -1,0 +1,53 @@
+//! The wall: what a confined command may touch, stated as intent. How it is held is private.
+
+use std::path::PathBuf;
+
+/// What the commands of one room may touch.
+#[derive(Debug, Clone)]
+pub struct Wall {
+    /// The one folder of the user's that is visible and writable, but for what is protected in it.
+    pub workspace: PathBuf,
+    /// What the network is.
+    pub net: Net,
+    /// How much it may use.
+    pub limits: Limits,
+}
+
+/// What the network is to a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Net {
+    /// Its own loopback and nothing else.
+    None,
+    /// These, by name and port, through the proxy.
+    Hosts(Vec<String>),
+}
+
+/// How much a command and all that it starts may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory over the whole tree.
+    pub memory: u64,
+    /// Processes and threads at once.
+    pub pids: u32,
+    /// Bytes of the private `/tmp`.
+    pub tmp: u64,
+}
+
+/// A path outside the wall that one command may touch all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Widening {
+    /// The real path on the host.
+    pub path: PathBuf,
+    /// Whether it may be written.
+    pub access: WidenedAccess,
+}
+
+/// How far a widening goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WidenedAccess {
+    /// To be read only.
+    Read,
+    /// To be written as well.
+    Write,
+}

@@ -1,0 +1,4 @@
+//! The binary: command line and composition, nothing else.
+#![forbid(unsafe_code)]
+
+fn main() {}

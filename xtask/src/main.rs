@@ -1,0 +1,4 @@
+//! Every chore: serve, test, bench.
+#![forbid(unsafe_code)]
+
+fn main() {}
