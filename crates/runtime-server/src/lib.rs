@@ -1,2 +1,18 @@
 //! The local runtime: a registry of file and terminal actions behind JSON-RPC.
+//!
+//! It does what it is asked and decides nothing: whether an action may happen is the gate's
+//! business. What it keeps, whoever asks:
+//!
+//! - A file action touches the workspace and nothing else. Paths are walked by descriptor from the
+//!   workspace's own; a path is never checked as text and then opened by name.
+//! - A write replaces a file whole or leaves it as it was.
+//! - What carries authority (`protocol::protected`) is never changed by a file action.
+//! - Bad input is a [`protocol::Failure`] with a kind and a sentence, never a panic.
+
 #![forbid(unsafe_code)]
+
+pub mod action;
+pub mod context;
+pub mod output;
+pub mod registry;
+pub mod workspace;

@@ -1,0 +1,213 @@
+//! The table of actions: from a name and JSON to a typed action, and back to JSON.
+
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+
+use protocol::method::ActionInfo;
+use protocol::{ActionName, ErrorKind, Facts, Failure};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::action::{Action, Call, lost_thread};
+use crate::context::Context;
+
+/// Every action there is. Adding one is its file and its line here.
+static ACTIONS: &[Entry] = &[];
+
+/// An action whose parameters fit: it can be resolved, as often as needed, and executed, once.
+#[derive(Clone)]
+pub struct Prepared(Arc<dyn Bound>);
+
+/// Reads the name and the parameters of an action.
+///
+/// Refuses a name that is not in the table (`unknown_action`) and parameters that do not fit
+/// (`invalid_params`), naming the field and what was expected.
+pub fn prepare(action: &str, params: Value) -> Result<Prepared, Failure> {
+    match ACTIONS.iter().find(|entry| entry.name.as_str() == action) {
+        Some(entry) => (entry.bind)(params),
+        None => Err(unknown_action(action)),
+    }
+}
+
+/// Every action with the schema of its parameters, as `initialize` lists them.
+#[must_use]
+pub fn list() -> &'static [ActionInfo] {
+    static LIST: LazyLock<Vec<ActionInfo>> =
+        LazyLock::new(|| ACTIONS.iter().map(|entry| (entry.info)()).collect());
+    &LIST
+}
+
+impl Prepared {
+    /// Which action it is.
+    #[must_use]
+    pub fn name(&self) -> ActionName {
+        self.0.name()
+    }
+
+    /// What it would touch. Reading digests can take a while, so a thread that may block does it.
+    pub async fn resolve(&self, context: Arc<Context>) -> Result<Facts, Failure> {
+        let bound = Arc::clone(&self.0);
+        match tokio::task::spawn_blocking(move || bound.resolve(&context)).await {
+            Ok(facts) => facts,
+            Err(error) => Err(lost_thread(&error)),
+        }
+    }
+
+    /// Does it; the result is JSON.
+    pub async fn execute(self, call: Call) -> Result<Value, Failure> {
+        self.0.execute(call).await
+    }
+}
+
+struct Entry {
+    name: ActionName,
+    info: fn() -> ActionInfo,
+    bind: fn(Value) -> Result<Prepared, Failure>,
+}
+
+impl Entry {
+    #[allow(dead_code, reason = "the table is still empty")]
+    const fn of<A: Action>() -> Self {
+        Self {
+            name: A::NAME,
+            info: || ActionInfo {
+                name: A::NAME,
+                description: A::DESCRIPTION.to_owned(),
+                params: schemars::schema_for!(A::Params).to_value(),
+            },
+            bind: |params| {
+                let params = read_params::<A>(params)?;
+                Ok(Prepared(Arc::new(Typed::<A>(params))))
+            },
+        }
+    }
+}
+
+/// An action with its parameters, its type forgotten.
+trait Bound: Send + Sync {
+    fn name(&self) -> ActionName;
+    fn resolve(&self, context: &Context) -> Result<Facts, Failure>;
+    fn execute(self: Arc<Self>, call: Call) -> Executing;
+}
+
+type Executing = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+
+struct Typed<A: Action>(A::Params);
+
+impl<A: Action> Bound for Typed<A> {
+    fn name(&self) -> ActionName {
+        A::NAME
+    }
+
+    fn resolve(&self, context: &Context) -> Result<Facts, Failure> {
+        A::resolve(context, &self.0)
+    }
+
+    fn execute(self: Arc<Self>, call: Call) -> Executing {
+        let params = match Arc::try_unwrap(self) {
+            Ok(only) => only.0,
+            Err(shared) => shared.0.clone(),
+        };
+        Box::pin(async move {
+            let result = A::execute(call, params).await?;
+            serde_json::to_value(result).map_err(|error| {
+                Failure::new(
+                    ErrorKind::Internal,
+                    format!("The result of {} could not be written as JSON: {error}. This is a fault of Ward's; please report it.", A::NAME),
+                )
+            })
+        })
+    }
+}
+
+fn read_params<A: Action>(mut params: Value) -> Result<A::Params, Failure> {
+    if params.is_null() {
+        params = Value::Object(serde_json::Map::new());
+    }
+    if !params.is_object() {
+        return Err(Failure::new(
+            ErrorKind::InvalidParams,
+            format!(
+                "The parameters of {} have to be an object with the fields {}.",
+                A::NAME,
+                fields::<A>().join(", ")
+            ),
+        ));
+    }
+    match A::Params::deserialize(&params) {
+        Ok(params) => Ok(params),
+        // Read again only where it failed: keeping track of the field costs time.
+        Err(_) => {
+            serde_path_to_error::deserialize(&params).map_err(|error| bad_params::<A>(&error))
+        }
+    }
+}
+
+fn bad_params<A: Action>(error: &serde_path_to_error::Error<serde_json::Error>) -> Failure {
+    let field = error.path().to_string();
+    let reason = error.inner().to_string();
+    // serde names the field that is missing or unknown only in its sentence, between backquotes.
+    let named = reason.split('`').nth(1).unwrap_or_default();
+    let sentence = if reason.starts_with("missing field") {
+        let place = parent(&field);
+        format!("{} needs `{place}{named}`, which is missing.", A::NAME)
+    } else if reason.starts_with("unknown field") {
+        let known: Vec<&str> = reason.split('`').skip(3).step_by(2).collect();
+        let hint = closest(named, known.iter().copied())
+            .map(|name| format!(" Did you mean `{name}`?"))
+            .unwrap_or_default();
+        let known = if known.is_empty() {
+            "It takes none there.".to_owned()
+        } else {
+            format!("The fields there are {}.", known.join(", "))
+        };
+        format!("{} has no field `{field}`.{hint} {known}", A::NAME)
+    } else {
+        format!("`{field}` of {} does not fit: {reason}.", A::NAME)
+    };
+    Failure::new(ErrorKind::InvalidParams, sentence).with("field", field)
+}
+
+/// What comes before a field's own name; `serde_path_to_error` writes `.` for the whole.
+fn parent(field: &str) -> String {
+    if field == "." || field.is_empty() {
+        return String::new();
+    }
+    format!("{field}.")
+}
+
+fn fields<A: Action>() -> Vec<String> {
+    let schema = schemars::schema_for!(A::Params);
+    match schema.get("properties") {
+        Some(Value::Object(properties)) => properties.keys().cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn unknown_action(action: &str) -> Failure {
+    let names = || ACTIONS.iter().map(|entry| entry.name.as_str());
+    let hint = closest(action, names())
+        .map(|name| format!(" Did you mean `{name}`?"))
+        .unwrap_or_default();
+    let shown: String = action.chars().take(100).collect();
+    let all: Vec<&str> = names().collect();
+    Failure::new(
+        ErrorKind::UnknownAction,
+        format!(
+            "There is no action `{shown}`.{hint} The actions are {}.",
+            all.join(", ")
+        ),
+    )
+}
+
+fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing costs the product of both lengths, and a hint for a long word helps nobody.
+    if word.len() > 100 {
+        return None;
+    }
+    known
+        .map(|name| (strsim::jaro_winkler(word, name), name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
