@@ -15,6 +15,7 @@ pub mod digest;
 pub mod facts;
 pub mod failure;
 pub mod method;
+pub mod protected;
 pub mod sandbox;
 
 pub use action::ActionName;
