@@ -1,4 +1,6 @@
-//! The binary: command line and composition, nothing else.
+//! The `ward` binary. All it does is in the library of the same name.
 #![forbid(unsafe_code)]
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    ward::main()
+}

@@ -1,0 +1,119 @@
+//! The arguments, and which sub-command they ask for.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{completions, doctor, exec};
+use crate::{console, log};
+
+/// What Ward exits with where it failed itself, for `ward exec`: what `env`, `timeout` and others
+/// that run a command also use, so that it is not taken for the command's own.
+pub(crate) const WARD_FAILED: u8 = 125;
+
+/// The gate between AI agents and the places where they act.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ward",
+    version,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    long_about = "The gate between AI agents and the places where they act.\n\n\
+        Ward runs the commands and file actions that an agent asks for behind walls that the \
+        kernel holds: the workspace can be written, the rest of the machine cannot, your keys \
+        cannot be read, and there is no network but the hosts you name.",
+    after_long_help = "Examples:\n  \
+        ward exec -- npm test                     run one command in the sandbox\n  \
+        ward exec --net github.com -- git fetch   … with one host that it may reach\n  \
+        ward doctor                               what the sandbox can hold on this machine\n  \
+        ward runtime --stdio                      file and terminal actions over JSON-RPC\n  \
+        ward serve                                Ward on http://127.0.0.1:3000\n\n\
+        Settings are read from ~/.config/ward/settings.toml; `ward doctor` names the file in use."
+)]
+pub(crate) struct Cli {
+    /// What to log to standard error: error, warn, info, debug or trace
+    ///
+    /// A level for all of Ward, or parts with their own: `info,sandbox=debug`. The default is
+    /// `warn`.
+    #[arg(long, global = true, env = "WARD_LOG", value_name = "LEVEL", value_parser = log::parse)]
+    #[arg(hide_env_values = true, display_order = 900)]
+    log: Option<log::Filter>,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What Ward can be asked to do.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Exec(exec::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+}
+
+/// Reads the arguments and runs what they ask for.
+pub(crate) fn run() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are "errors" that succeed. Where even this cannot be written there
+            // is nobody left to tell.
+            let _ = error.print();
+            return match (error.exit_code(), asked_for_exec(&arguments)) {
+                (0, _) => ExitCode::SUCCESS,
+                (_, true) => ExitCode::from(WARD_FAILED),
+                (_, false) => ExitCode::from(2),
+            };
+        }
+    };
+    match cli.command {
+        // The one that is timed: it starts no logging unless that was asked for.
+        Command::Exec(args) => {
+            if let Some(filter) = cli.log {
+                log::start(filter);
+            }
+            exec::run(args)
+        }
+        Command::Doctor(args) => finish(cli.log, || doctor::run(&args)),
+        Command::Completions(args) => finish(cli.log, || completions::run(&args)),
+    }
+}
+
+/// Runs a sub-command that has no exit code of its own.
+fn finish(
+    log: Option<log::Filter>,
+    command: impl FnOnce() -> anyhow::Result<ExitCode>,
+) -> ExitCode {
+    log::start(log.unwrap_or_default());
+    match command() {
+        Ok(code) => code,
+        Err(error) => {
+            console::tell(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether these arguments, which could not be read, were meant for `ward exec`, whose exit codes
+/// are the command's.
+fn asked_for_exec(arguments: &[OsString]) -> bool {
+    arguments
+        .iter()
+        .skip(1)
+        .take_while(|word| *word != "--")
+        .any(|word| word == "exec")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent_with_themselves() {
+        Cli::command().debug_assert();
+    }
+}

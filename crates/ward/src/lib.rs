@@ -1,0 +1,33 @@
+//! The command line, and the composition of the modules below it; nothing else.
+//!
+//! [`main`] is the whole path: become a room's holder if that is what this process was started
+//! for, read the arguments, run one sub-command, turn its end into an exit code. Each sub-command
+//! is one file in `commands`.
+//!
+//! Invariants:
+//! - Nothing happens before [`sandbox::enter_if_holder`]: no thread, no allocation of note, no log.
+//! - `ward exec` and `ward doctor` never start an async runtime; what they cost is what the sandbox
+//!   costs.
+//! - Standard output belongs to what was asked for; everything Ward has to say goes to standard
+//!   error, prefixed `ward:`.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod console;
+mod duration;
+mod folders;
+mod log;
+mod settings;
+mod signals;
+mod size;
+mod workspace;
+
+use std::process::ExitCode;
+
+/// Runs Ward as the arguments say, to its end.
+pub fn main() -> ExitCode {
+    sandbox::enter_if_holder();
+    cli::run()
+}

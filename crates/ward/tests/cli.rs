@@ -1,0 +1,111 @@
+//! What the command line says, as people see it: arguments in; exit code, standard output and
+//! standard error out.
+
+mod support;
+
+use support::Home;
+
+#[track_caller]
+fn snapshot(name: &str, arguments: &[&str]) {
+    insta::assert_snapshot!(name, Home::new().transcript(arguments));
+}
+
+#[test]
+fn help_says_what_ward_is_and_what_it_can_do() {
+    snapshot("no_arguments", &[]);
+    snapshot("help", &["--help"]);
+    snapshot("short_help", &["-h"]);
+}
+
+#[test]
+fn every_sub_command_has_a_help_worth_reading() {
+    for name in ["exec", "doctor", "completions"] {
+        snapshot(&format!("{name}_help"), &[name, "--help"]);
+    }
+}
+
+#[test]
+fn the_version_is_told() {
+    snapshot("version", &["--version"]);
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_a_hint() {
+    snapshot("unknown_sub_command", &["exce", "ls"]);
+    snapshot("unknown_flag", &["doctor", "--jsn"]);
+    snapshot("bad_log_level", &["--log", "loud", "doctor"]);
+    snapshot("unknown_shell", &["completions", "tcsh"]);
+}
+
+#[test]
+fn exec_fails_with_125_and_a_sentence_before_anything_has_run() {
+    snapshot("exec_without_a_command", &["exec"]);
+    snapshot(
+        "exec_bad_memory",
+        &["exec", "--memory", "lots", "--", "true"],
+    );
+    snapshot("exec_no_memory", &["exec", "--memory", "0M", "--", "true"]);
+    snapshot(
+        "exec_bad_timeout",
+        &["exec", "--timeout", "60", "--", "true"],
+    );
+    snapshot("exec_bad_pids", &["exec", "--pids", "0", "--", "true"]);
+    snapshot(
+        "exec_bad_net",
+        &["exec", "--net", "a.org,,b.org", "--", "true"],
+    );
+    snapshot(
+        "exec_unknown_flag",
+        &["exec", "--memry", "1G", "--", "true"],
+    );
+    snapshot(
+        "exec_no_workspace",
+        &["exec", "--workspace", "/nowhere/at/all", "--", "true"],
+    );
+    snapshot(
+        "exec_workspace_is_a_file",
+        &["exec", "--workspace", "/etc/passwd", "--", "true"],
+    );
+}
+
+#[test]
+fn a_mistake_in_the_settings_stops_ward_and_is_named() {
+    let home = Home::new();
+    home.settings("[sandbox]\nminimum = \"room\"\nallow_all = true\n");
+    insta::assert_snapshot!(
+        "settings_unknown_key",
+        home.transcript(&["exec", "--", "true"])
+    );
+    home.settings("[sandbox]\nminimum = \"strong\"\n");
+    insta::assert_snapshot!("settings_unknown_tier", home.transcript(&["doctor"]));
+}
+
+#[test]
+fn completions_are_there_for_the_usual_shells() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = Home::new()
+            .ward()
+            .args(["completions", shell])
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(script.contains("exec"), "{shell}");
+        assert!(script.contains("doctor"), "{shell}");
+    }
+}
+
+#[test]
+fn doctor_tells_programs_what_it_tells_people() {
+    let output = Home::new()
+        .ward()
+        .args(["doctor", "--json"])
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(report["minimum"], "room");
+    assert_eq!(report["ok"], output.status.success());
+    assert!(["room", "walls", "none"].contains(&report["tier"].as_str().unwrap()));
+    assert!(report["limits"]["memory"].as_u64().unwrap() > 0);
+}

@@ -1,0 +1,206 @@
+//! `cargo xtask test`: installs what the tests need, then checks and tests everything.
+
+use std::process::Command;
+
+use crate::cache::Places;
+use crate::steps::Steps;
+use crate::{needs, run, tools};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Also what is heavy: longer fuzz runs, more cases, the other architecture, the documentation
+    #[arg(long)]
+    all: bool,
+}
+
+/// How long each fuzz target runs.
+const FUZZ_SECONDS: u32 = 10;
+const FUZZ_SECONDS_HEAVY: u32 = 120;
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let places = Places::find()?;
+    println!("Builds go to {}", places.target.display());
+    println!("Tools are kept in {}", places.cache.display());
+    let mut steps = Steps::new();
+    let result = every_step(args, &places, &mut steps);
+    steps.total();
+    result
+}
+
+fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
+    steps.step("What the tests need: system", needs::install)?;
+    steps.step("What the tests need: npm", || npm_install(places))?;
+    let nextest = steps.step("What the tests need: nextest", || Ok(nextest(places)))?;
+    steps.step("Format", || format(places))?;
+    steps.step("Lints", || clippy(places))?;
+    steps.step("Build", || build(places))?;
+    steps.step("Rust tests", || rust_tests(args, places, nextest))?;
+    steps.step("Node tests", || node_tests(places))?;
+    if places.root.join("fuzz/Cargo.toml").is_file() {
+        steps.step("What the tests need: cargo-fuzz", || {
+            tools::FUZZ.install(places)
+        })?;
+        steps.step("Fuzzing", || fuzz(args, places))?;
+    }
+    if args.all {
+        steps.step("The other architecture", || other_architecture(places))?;
+        steps.step("Documentation", || documentation(places))?;
+    }
+    Ok(())
+}
+
+/// Which runner the Rust tests have.
+#[derive(Debug, Clone, Copy)]
+enum Runner {
+    Nextest,
+    Cargo,
+}
+
+fn nextest(places: &Places) -> Runner {
+    match tools::NEXTEST.install(places) {
+        Ok(()) => Runner::Nextest,
+        Err(error) => {
+            println!("{error:#}\nThe tests run with plain `cargo test` instead.");
+            Runner::Cargo
+        }
+    }
+}
+
+fn npm_install(places: &Places) -> anyhow::Result<()> {
+    let folder = places.root.join("tests/node");
+    let modified = |name: &str| std::fs::metadata(folder.join(name)).and_then(|m| m.modified());
+    // npm writes this file last.
+    if let (Ok(wanted), Ok(there)) = (
+        modified("package.json"),
+        modified("node_modules/.package-lock.json"),
+    ) && there >= wanted
+    {
+        println!("Nothing is missing.");
+        return Ok(());
+    }
+    run::run(
+        run::program("npm", &folder).args(["install", "--no-audit", "--no-fund"]),
+        "Is the npm registry reachable? `npm ping` says.",
+    )
+}
+
+fn format(places: &Places) -> anyhow::Result<()> {
+    run::run(
+        run::cargo(&places.root).args(["fmt", "--all", "--check"]),
+        "`cargo fmt --all` mends it.",
+    )
+}
+
+fn clippy(places: &Places) -> anyhow::Result<()> {
+    run::run(
+        run::cargo(&places.root)
+            .args(["clippy", "--workspace", "--all-targets"])
+            .args(["--", "-D", "warnings"]),
+        "Mend what clippy names; an `#[allow]` needs a `reason`.",
+    )
+}
+
+/// `ward`, and the second one whose sandbox can be told to leave layers out. They differ in name,
+/// so both fit into one target folder and share all they depend on.
+fn build(places: &Places) -> anyhow::Result<()> {
+    let advice = "What the compiler says above is what to mend.";
+    run::run(
+        run::cargo(&places.root).args(["build", "--package", "ward", "--bin", "ward"]),
+        advice,
+    )?;
+    run::run(
+        run::cargo(&places.root)
+            .args(["build", "--package", "ward", "--bin", "ward-layers-off"])
+            .args(["--features", "test-layers-off"]),
+        advice,
+    )
+}
+
+/// What every test may rely on.
+fn with_binaries<'a>(command: &'a mut Command, places: &Places) -> &'a mut Command {
+    command
+        .env("WARD_BIN", places.built("debug", "ward"))
+        .env(
+            "WARD_BIN_LAYERS_OFF",
+            places.built("debug", "ward-layers-off"),
+        )
+        .env("WARD_TEST_CACHE", &places.cache)
+        .env("INSTA_UPDATE", "no")
+}
+
+fn rust_tests(args: &Args, places: &Places, runner: Runner) -> anyhow::Result<()> {
+    let mut command = match runner {
+        Runner::Nextest => tools::NEXTEST.command(places),
+        Runner::Cargo => run::cargo(&places.root),
+    };
+    match runner {
+        Runner::Nextest => command.args(["run", "--workspace", "--no-fail-fast"]),
+        Runner::Cargo => command.args(["test", "--workspace", "--no-fail-fast"]),
+    };
+    if args.all {
+        command.env("PROPTEST_CASES", "5000");
+    }
+    run::run(
+        with_binaries(&mut command, places),
+        "`cargo nextest run -p CRATE TEST` runs one again; where a snapshot changed on purpose, `cargo insta review` takes it over.",
+    )
+}
+
+fn node_tests(places: &Places) -> anyhow::Result<()> {
+    run::run(
+        with_binaries(
+            run::program("node", &places.root.join("tests/node")).arg("--test"),
+            places,
+        ),
+        "`WARD_BIN=target/debug/ward node --test FILE` in tests/node runs one file again.",
+    )
+}
+
+fn fuzz(args: &Args, places: &Places) -> anyhow::Result<()> {
+    let seconds = if args.all {
+        FUZZ_SECONDS_HEAVY
+    } else {
+        FUZZ_SECONDS
+    };
+    let targets = run::output(tools::FUZZ.command(places).arg("list"))?;
+    for target in targets.split_whitespace() {
+        // Without a sanitizer it needs no nightly compiler.
+        run::run(
+            tools::FUZZ
+                .command(places)
+                .args(["run", "--sanitizer", "none", "--target-dir"])
+                .arg(places.cache.join("fuzz-target"))
+                .arg(target)
+                .arg(places.cache.join("fuzz-corpus").join(target))
+                .arg("--")
+                .arg(format!("-max_total_time={seconds}")),
+            "The input that failed is in fuzz/artifacts; make it a test before mending.",
+        )?;
+    }
+    Ok(())
+}
+
+fn other_architecture(places: &Places) -> anyhow::Result<()> {
+    let target = if cfg!(target_arch = "aarch64") {
+        "x86_64-unknown-linux-gnu"
+    } else {
+        "aarch64-unknown-linux-gnu"
+    };
+    run::run(
+        run::program("rustup", &places.root).args(["target", "add", target]),
+        "Without rustup the other architecture cannot be checked.",
+    )?;
+    run::run(
+        run::cargo(&places.root).args(["check", "--package", "sandbox", "--target", target]),
+        "The sandbox must compile for x86_64 and aarch64.",
+    )
+}
+
+fn documentation(places: &Places) -> anyhow::Result<()> {
+    run::run(
+        run::cargo(&places.root)
+            .args(["doc", "--workspace", "--no-deps"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+        "Mend the links that rustdoc names.",
+    )
+}
