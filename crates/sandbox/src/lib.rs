@@ -5,7 +5,12 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("Ward's sandbox knows Linux only, for now.");
+
 pub mod error;
+mod linux;
+pub mod proxy;
 pub mod room;
 pub mod wall;
 
@@ -15,7 +20,9 @@ pub use wall::{Limits, Net, Wall, WidenedAccess, Widening};
 
 /// The part of `main` that every binary with rooms calls first: where this process was started to
 /// hold a room, it does so and never returns.
-pub fn enter_if_holder() {}
+pub fn enter_if_holder() {
+    linux::launch::enter_if_launcher();
+}
 
 /// What the sandbox can enforce on this machine. Tries it, once per process.
 #[must_use]

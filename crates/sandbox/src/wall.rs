@@ -34,7 +34,7 @@ pub struct Limits {
 }
 
 /// A path outside the wall that one command may touch all the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Widening {
     /// The real path on the host.
     pub path: PathBuf,

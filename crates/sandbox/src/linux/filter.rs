@@ -1,0 +1,335 @@
+//! Which system calls a confined command may make, for x86_64 and aarch64.
+//!
+//! The filter names what is closed; the rest is open. What it closes no build, test or shell
+//! needs: ways to new namespaces and mounts, to other processes' memory, to the kernel's own
+//! machinery, to other socket families. `clone3` does not exist inside, because its flags lie in
+//! memory where a filter cannot see them; every C library falls back to `clone`.
+
+use super::bpf::{Instruction, Program, Test, Verdict};
+
+/// The machine a filter is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arch {
+    X86_64,
+    Aarch64,
+}
+
+impl Arch {
+    /// The machine this was built for.
+    pub(crate) const HERE: Self = if cfg!(target_arch = "aarch64") {
+        Self::Aarch64
+    } else {
+        Self::X86_64
+    };
+
+    /// As the kernel's audit names it.
+    pub(crate) fn audit(self) -> u32 {
+        match self {
+            Self::X86_64 => 0xc000_003e,
+            Self::Aarch64 => 0xc000_00b7,
+        }
+    }
+
+    /// Where numbers of another call convention begin: x32, on x86_64.
+    fn foreign(self) -> Option<u32> {
+        match self {
+            Self::X86_64 => Some(0x4000_0000),
+            Self::Aarch64 => None,
+        }
+    }
+
+    /// The number of a system call; none where this machine does not have it.
+    pub(crate) fn number(self, name: &str) -> Option<u32> {
+        let number = match self {
+            Self::X86_64 => name.parse::<syscalls::x86_64::Sysno>().ok()?.id(),
+            Self::Aarch64 => name.parse::<syscalls::aarch64::Sysno>().ok()?.id(),
+        };
+        u32::try_from(number).ok()
+    }
+}
+
+/// What sockets a command may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sockets {
+    /// All families that a network namespace of its own holds in.
+    Held,
+    /// None but pairs: there is no network namespace around it.
+    PairsOnly,
+    /// TCP too, to the one port that Landlock leaves open.
+    PairsAndTcp,
+}
+
+/// Whether a supervisor is told of writes and connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Telling {
+    On,
+    Off,
+}
+
+/// Never needed inside, and each a way out or a way deeper into the kernel.
+const CLOSED: &[&str] = &[
+    // other processes
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "pidfd_getfd",
+    "kcmp",
+    // mounts and namespaces
+    "mount",
+    "umount2",
+    "pivot_root",
+    "chroot",
+    "unshare",
+    "setns",
+    "open_tree",
+    "move_mount",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "fspick",
+    "mount_setattr",
+    "open_tree_attr",
+    "statmount",
+    "listmount",
+    // files past their path
+    "open_by_handle_at",
+    "name_to_handle_at",
+    // the kernel's machinery
+    "io_uring_setup",
+    "io_uring_enter",
+    "io_uring_register",
+    "bpf",
+    "perf_event_open",
+    "userfaultfd",
+    "fanotify_init",
+    "keyctl",
+    "add_key",
+    "request_key",
+    "kexec_load",
+    "kexec_file_load",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "quotactl",
+    "quotactl_fd",
+    "swapon",
+    "swapoff",
+    "acct",
+    "reboot",
+    "settimeofday",
+    "clock_settime",
+    "clock_adjtime",
+    "adjtimex",
+    "syslog",
+    "vhangup",
+    "lookup_dcookie",
+    "iopl",
+    "ioperm",
+    "modify_ldt",
+    "vmsplice",
+    "migrate_pages",
+    "move_pages",
+    "mbind",
+    "set_mempolicy",
+    "nfsservctl",
+    "uselib",
+    "ustat",
+    "sysfs",
+    "_sysctl",
+];
+
+/// `CLONE_NEW*`: time, ns, cgroup, uts, ipc, user, pid, net.
+const NEW_NAMESPACES: u32 = 0x80
+    | 0x0002_0000
+    | 0x0200_0000
+    | 0x0400_0000
+    | 0x0800_0000
+    | 0x1000_0000
+    | 0x2000_0000
+    | 0x4000_0000;
+
+/// Terminal requests that type into, or take over, somebody's terminal: TIOCSTI, TIOCLINUX,
+/// TIOCSETD, TIOCCONS.
+const TERMINAL_REQUESTS: &[u32] = &[0x5412, 0x541c, 0x5423, 0x541d];
+
+const AF_UNIX: u32 = 1;
+const AF_INET: u32 = 2;
+const AF_INET6: u32 = 10;
+const AF_NETLINK: u32 = 16;
+const SOCK_STREAM: u32 = 1;
+/// The type without SOCK_NONBLOCK and SOCK_CLOEXEC.
+const SOCK_TYPE: u32 = 0xf;
+
+/// `personality` may only be asked (0xffffffff) or set to plain Linux, also without address
+/// randomisation, which debuggers and sanitizers want.
+const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, 0x0004_0000];
+
+/// `open` for anything but plain reading: O_WRONLY, O_RDWR, O_CREAT, O_TRUNC.
+const WRITING: u32 = 0o1 | 0o2 | 0o100 | 0o1000;
+
+/// The filter as the kernel takes it.
+pub(crate) fn filter(arch: Arch, sockets: Sockets, telling: Telling) -> Vec<Instruction> {
+    let mut program = Program::new(arch.audit(), arch.foreign());
+    let refuse = Verdict::Errno(libc::EPERM);
+
+    // Calls whose arguments are looked at come first: the kernel remembers the answer for the
+    // others and does not run the program for them.
+    let mut on_argument = |name: &str, argument, test, verdict| {
+        if let Some(number) = arch.number(name) {
+            program.on_argument(number, argument, test, verdict);
+        }
+    };
+    on_argument("clone", 0, Test::AnyBit(NEW_NAMESPACES), refuse);
+    on_argument("ioctl", 1, Test::OneOf(TERMINAL_REQUESTS), refuse);
+    on_argument("personality", 0, Test::NoneOf(PERSONALITIES), refuse);
+    match sockets {
+        Sockets::Held => {
+            let families: &[u32] = &[AF_UNIX, AF_INET, AF_INET6, AF_NETLINK];
+            on_argument("socket", 0, Test::NoneOf(families), refuse);
+        }
+        Sockets::PairsOnly => {
+            on_argument("socket", 0, Test::NoneOf(&[]), refuse);
+        }
+        Sockets::PairsAndTcp => {
+            on_argument("socket", 0, Test::NoneOf(&[AF_INET, AF_INET6]), refuse);
+            on_argument(
+                "socket",
+                1,
+                Test::MaskedNoneOf(SOCK_TYPE, &[SOCK_STREAM]),
+                refuse,
+            );
+        }
+    }
+    on_argument("socketpair", 0, Test::NoneOf(&[AF_UNIX]), refuse);
+    if telling == Telling::On {
+        on_argument("openat", 2, Test::AnyBit(WRITING), Verdict::Notify);
+        on_argument("open", 1, Test::AnyBit(WRITING), Verdict::Notify);
+        on_argument("sendto", 4, Test::NotZero, Verdict::Notify);
+        for (name, _) in super::notify::TOLD {
+            if let Some(number) = arch.number(name) {
+                program.on(number, Verdict::Notify);
+            }
+        }
+    }
+    if let Some(number) = arch.number("clone3") {
+        program.on(number, Verdict::Errno(libc::ENOSYS));
+    }
+    for name in CLOSED {
+        if let Some(number) = arch.number(name) {
+            program.on(number, refuse);
+        }
+    }
+    program.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bpf::run;
+    use super::*;
+
+    const BOTH: [Arch; 2] = [Arch::X86_64, Arch::Aarch64];
+
+    fn verdict(arch: Arch, sockets: Sockets, name: &str, arguments: [u64; 6]) -> Verdict {
+        let number = arch.number(name).expect("a system call of this machine");
+        run(
+            &filter(arch, sockets, Telling::On),
+            arch.audit(),
+            number,
+            arguments,
+        )
+    }
+
+    #[test]
+    fn the_filter_fits_the_kernel_on_both_machines() {
+        for arch in BOTH {
+            let length = filter(arch, Sockets::PairsAndTcp, Telling::On).len();
+            assert!(length < 4096, "{length} instructions for {arch:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_closed_is_refused_on_both_machines() {
+        for arch in BOTH {
+            for name in [
+                "ptrace",
+                "mount",
+                "io_uring_setup",
+                "bpf",
+                "keyctl",
+                "unshare",
+                "setns",
+            ] {
+                let got = verdict(arch, Sockets::Held, name, [0; 6]);
+                assert_eq!(got, Verdict::Errno(libc::EPERM), "{name} on {arch:?}");
+            }
+            assert_eq!(
+                verdict(arch, Sockets::Held, "clone3", [0; 6]),
+                Verdict::Errno(libc::ENOSYS)
+            );
+        }
+    }
+
+    #[test]
+    fn plain_reading_is_not_told_and_writing_is() {
+        for arch in BOTH {
+            let open = |flags| verdict(arch, Sockets::Held, "openat", [0, 0, flags, 0, 0, 0]);
+            assert_eq!(open(0), Verdict::Allow);
+            assert_eq!(open(0o2_000_000), Verdict::Allow);
+            for flags in [0o1, 0o2, 0o101, 0o1000] {
+                assert_eq!(open(flags), Verdict::Notify, "{flags:o} on {arch:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_clone_for_a_thread_passes_and_one_for_a_namespace_does_not() {
+        for arch in BOTH {
+            let clone = |flags| verdict(arch, Sockets::Held, "clone", [flags, 0, 0, 0, 0, 0]);
+            assert_eq!(clone(0x003d_0f00), Verdict::Allow);
+            for bit in [0x80, 0x2_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000] {
+                assert_eq!(clone(bit | 17), Verdict::Errno(libc::EPERM), "{bit:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn sockets_are_held_to_what_can_be_confined() {
+        let refused = Verdict::Errno(libc::EPERM);
+        for arch in BOTH {
+            let socket = |sockets, family, kind| {
+                verdict(arch, sockets, "socket", [family, kind, 0, 0, 0, 0])
+            };
+            for family in [1, 2, 10, 16] {
+                assert_eq!(socket(Sockets::Held, family, 1), Verdict::Allow);
+                assert_eq!(socket(Sockets::PairsOnly, family, 1), refused);
+            }
+            for family in [17, 40, 38, 21] {
+                assert_eq!(socket(Sockets::Held, family, 1), refused);
+            }
+            let tcp = Sockets::PairsAndTcp;
+            assert_eq!(socket(tcp, 2, 1 | 0o2_004_000), Verdict::Allow);
+            assert_eq!(socket(tcp, 2, 2), refused);
+            assert_eq!(socket(tcp, 1, 1), refused);
+        }
+    }
+
+    #[test]
+    fn another_machines_calls_end_the_process_and_x32_does_not_exist() {
+        let program = filter(Arch::X86_64, Sockets::Held, Telling::Off);
+        assert_eq!(run(&program, 0x4000_0003, 11, [0; 6]), Verdict::Kill);
+        let x32 = run(&program, Arch::X86_64.audit(), 0x4000_0000 | 59, [0; 6]);
+        assert_eq!(x32, Verdict::Errno(libc::ENOSYS));
+    }
+
+    #[test]
+    fn terminal_requests_that_type_for_somebody_are_refused() {
+        for arch in BOTH {
+            let ioctl = |request| verdict(arch, Sockets::Held, "ioctl", [0, request, 0, 0, 0, 0]);
+            assert_eq!(ioctl(0x5412), Verdict::Errno(libc::EPERM));
+            // The kernel looks at the low half only; so does the filter.
+            assert_eq!(ioctl(0x1_0000_5412), Verdict::Errno(libc::EPERM));
+            assert_eq!(ioctl(0x5413), Verdict::Allow);
+        }
+    }
+}

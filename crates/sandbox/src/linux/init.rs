@@ -1,0 +1,386 @@
+//! The first process of a command's own pid namespace: it puts up what is the command's alone,
+//! starts it, reaps what is left to it, and ends with it. When it ends, the kernel ends the rest.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind_recursive, move_mount, open_tree,
+};
+use rustix::process::{DumpableBehavior, Resource, Rlimit};
+
+use super::holder::Room;
+use super::landlock::{Rules, restrict, ruleset};
+use super::message::{Failure, Layer, OsText, Protected, Report, Size, Spawn};
+use super::sys::{self, Change, Reach, attr, change_mount, mount_setattr};
+use super::wire::Wire;
+use super::{layers, limits};
+use crate::wall::{WidenedAccess, Widening};
+
+/// Why the command does not run.
+type Refused = (Layer, String);
+
+fn layer<E: ToString>(layer: Layer) -> impl Fn(E) -> Refused {
+    move |error| (layer, error.to_string())
+}
+
+/// Runs a command to its end. Only for a process just forked into new pid and mount namespaces.
+pub(crate) fn run(room: &Room, spawn: &Spawn, report: Wire, streams: Vec<OwnedFd>) -> ! {
+    sys::on_signal(libc::SIGCHLD, libc::SIG_DFL);
+    let code = match start(room, spawn, &report, streams) {
+        Ok(command) => watch(command, &report),
+        Err((layer, why)) => {
+            let _ = report.send(&Report::Failed(Failure::Layer { layer, why }), &[]);
+            125
+        }
+    };
+    sys::exit_now(code)
+}
+
+/// Puts up the command's own layers and forks it; its pid.
+fn start(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> Result<i32, Refused> {
+    if layers::on("root") {
+        let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount("proc", "/proc", "proc", quiet, None).map_err(layer(Layer::Proc))?;
+        limits::processes(room.plan.pids);
+        protect(&spawn.protected)?;
+        for widening in &spawn.widened {
+            widen(room, widening)?;
+        }
+        // To root inside, the kernel's switches below /proc/sys would be its own.
+        mount_setattr(CWD, c"/proc", attr::READ_ONLY, Reach::This).map_err(layer(Layer::Proc))?;
+    }
+
+    let streams = match spawn.terminal {
+        Some(size) => terminal(size, report)?,
+        None => streams,
+    };
+    if streams.len() != 3 {
+        return Err((Layer::Terminal, "three standard streams are needed".into()));
+    }
+    let (heard, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(layer(Layer::Namespaces))?;
+    // SAFETY: init has one thread.
+    match unsafe { sys::fork() }.map_err(layer(Layer::Namespaces))? {
+        0 => {
+            let failure = execute(room, spawn, report, &streams);
+            // Through init, which knows that nothing else will be said.
+            let words = serde_json::to_vec(&failure).unwrap_or_default();
+            let _ = rustix::io::write(&tell, &words);
+            sys::exit_now(125)
+        }
+        command => {
+            drop((tell, streams));
+            sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
+            rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+                .map_err(layer(Layer::Capabilities))?;
+            let mut words = Vec::new();
+            std::io::Read::read_to_end(&mut std::fs::File::from(heard), &mut words)
+                .map_err(layer(Layer::Namespaces))?;
+            if let Ok(failure) = serde_json::from_slice::<Failure>(&words) {
+                let _ = report.send(&Report::Failed(failure), &[]);
+                sys::exit_now(125);
+            }
+            report
+                .send(&Report::Started, &[])
+                .map_err(layer(Layer::Namespaces))?;
+            Ok(command)
+        }
+    }
+}
+
+/// Waits for the command, reaping what else ends; tells how it ended.
+fn watch(command: i32, report: &Wire) -> i32 {
+    sys::on_signal(
+        libc::SIGTERM,
+        pass_on as extern "C" fn(i32) as libc::sighandler_t,
+    );
+    sys::on_signal(
+        libc::SIGHUP,
+        pass_on as extern "C" fn(i32) as libc::sighandler_t,
+    );
+    loop {
+        match sys::wait_any() {
+            Ok((pid, status)) if pid == command => {
+                let _ = report.send(&Report::Ended { status }, &[]);
+                return 0;
+            }
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+            Err(_) => return 125,
+        }
+    }
+}
+
+/// Hands a signal to everything in the namespace but init.
+extern "C" fn pass_on(signal: i32) {
+    // SAFETY: kill is async-signal-safe; -1 means "all that I may", which is this namespace.
+    unsafe {
+        libc::kill(-1, signal);
+    }
+}
+
+/// Closes paths of the workspace for writing, and holds folders in their place.
+fn protect(paths: &[Protected]) -> Result<(), Refused> {
+    for protected in paths {
+        let path = &protected.path;
+        let failed =
+            |error: std::io::Error| (Layer::Protection, format!("{}: {error}", path.display()));
+        match mount_bind_recursive(path, path) {
+            Ok(()) => {}
+            // Gone since it was looked at: then there is nothing to change.
+            Err(rustix::io::Errno::NOENT) => continue,
+            Err(error) => return Err(failed(error.into())),
+        }
+        let attributes = attr::NO_SUID | attr::NO_DEV;
+        let attributes = attributes
+            | if protected.place_only {
+                0
+            } else {
+                attr::READ_ONLY
+            };
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(layer(Layer::Protection))?;
+        mount_setattr(CWD, &name, attributes, Reach::Below).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Shows this command one more path of the tree outside.
+fn widen(room: &Room, widening: &Widening) -> Result<(), Refused> {
+    let path = &widening.path;
+    let failed = |why: String| (Layer::Widening, format!("{}: {why}", path.display()));
+    let Some(host) = &room.host else {
+        return Err(failed(
+            "this kernel cannot add to a room that is open".into(),
+        ));
+    };
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let tree = open_tree(host, relative, flags).map_err(|e| failed(e.to_string()))?;
+    let mut attributes = attr::NO_SUID | attr::NO_DEV;
+    if widening.access == WidenedAccess::Read {
+        attributes |= attr::READ_ONLY;
+    }
+    mount_setattr(tree.as_fd(), c"", attributes, Reach::Below)
+        .map_err(|e| failed(e.to_string()))?;
+    place_for(&tree, path).map_err(|e| failed(e.to_string()))?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    move_mount(&tree, "", CWD, path, flags).map_err(|e| failed(e.to_string()))
+}
+
+/// Makes the place where a mount shall appear. Where nothing is there, the folder above is the
+/// assembled root's own or the scratch home's; the root is opened for it in this command's
+/// namespace alone, before the command runs.
+fn place_for(tree: &OwnedFd, path: &Path) -> std::io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let is_dir = rustix::fs::fstat(tree)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
+    change_mount(CWD, c"/", Change::Clear(attr::READ_ONLY), Reach::This)?;
+    let made = make_place(path, is_dir);
+    mount_setattr(CWD, c"/", attr::READ_ONLY, Reach::This)?;
+    made
+}
+
+fn make_place(path: &Path, is_dir: bool) -> std::io::Result<()> {
+    if is_dir {
+        return std::fs::create_dir_all(path);
+    }
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    std::fs::File::create(path).map(drop)
+}
+
+/// Opens a terminal in the room; its command side three times over.
+fn terminal(size: Size, report: &Wire) -> Result<Vec<OwnedFd>, Refused> {
+    let failed = layer(Layer::Terminal);
+    let flags = rustix::pty::OpenptFlags::RDWR
+        | rustix::pty::OpenptFlags::NOCTTY
+        | rustix::pty::OpenptFlags::CLOEXEC;
+    let master = rustix::pty::openpt(flags).map_err(&failed)?;
+    rustix::pty::unlockpt(&master).map_err(&failed)?;
+    let name = rustix::pty::ptsname(&master, Vec::new()).map_err(&failed)?;
+    let open = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name, open, rustix::fs::Mode::empty()).map_err(&failed)?;
+    let window = rustix::termios::Winsize {
+        ws_col: size.cols,
+        ws_row: size.rows,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    rustix::termios::tcsetwinsize(&slave, window).map_err(&failed)?;
+    let sent = report.send(&Report::Terminal, &[master.as_fd()]);
+    sent.map_err(|error| (Layer::Terminal, error.to_string()))?;
+    let copy = || {
+        slave
+            .try_clone()
+            .map_err(|error| (Layer::Terminal, error.to_string()))
+    };
+    Ok(vec![copy()?, copy()?, copy()?])
+}
+
+/// Becomes the command. Returns only where that failed.
+fn execute(room: &Room, spawn: &Spawn, report: &Wire, streams: &[OwnedFd]) -> Failure {
+    match confine(room, spawn, report, streams) {
+        Ok(()) => exec(spawn),
+        Err((layer, why)) => Failure::Layer { layer, why },
+    }
+}
+
+fn confine(room: &Room, spawn: &Spawn, report: &Wire, streams: &[OwnedFd]) -> Result<(), Refused> {
+    for signal in [
+        libc::SIGPIPE,
+        libc::SIGTERM,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGHUP,
+    ] {
+        sys::on_signal(signal, libc::SIG_DFL);
+    }
+    sys::unblock_signals();
+    if !spawn.keeps_terminal {
+        rustix::process::setsid().map_err(layer(Layer::Terminal))?;
+    }
+    if spawn.terminal.is_some() {
+        rustix::process::ioctl_tiocsctty(&streams[0]).map_err(layer(Layer::Terminal))?;
+    }
+    redirect(streams).map_err(layer(Layer::Terminal))?;
+    rustix::process::chdir(Path::new(&spawn.cwd.0)).map_err(layer(Layer::WorkingDirectory))?;
+    limit(room).map_err(layer(Layer::Limits))?;
+    if layers::on("capabilities") {
+        sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
+        rustix::thread::set_no_new_privs(true).map_err(layer(Layer::NoNewPrivileges))?;
+    }
+    if let Some(prepared) = &room.ruleset {
+        let ruleset = if spawn.widened.is_empty() {
+            prepared.try_clone().map_err(layer(Layer::Landlock))?
+        } else {
+            ruleset(&widened_rules(room, spawn)).map_err(layer(Layer::Landlock))?
+        };
+        restrict(ruleset).map_err(layer(Layer::Landlock))?;
+    }
+    if layers::on("seccomp") {
+        let listener = sys::install_filter(&room.filter, true).map_err(layer(Layer::Seccomp))?;
+        if let Some(listener) = &listener {
+            let sent = report.send(&Report::Listening, &[listener.as_fd()]);
+            sent.map_err(layer(Layer::Seccomp))?;
+        }
+    }
+    Ok(())
+}
+
+fn widened_rules(room: &Room, spawn: &Spawn) -> Rules {
+    let mut rules = Rules {
+        readable: vec!["/".into()],
+        writable: room.plan.writable(),
+        devices: vec!["/dev".into()],
+        ..Rules::default()
+    };
+    let written = spawn
+        .widened
+        .iter()
+        .filter(|w| w.access == WidenedAccess::Write);
+    rules.writable.extend(written.map(|w| w.path.clone()));
+    rules
+}
+
+/// Puts the three streams in their places and closes everything else, on exec at the latest.
+fn redirect(streams: &[OwnedFd]) -> std::io::Result<()> {
+    let [input, output, error] = streams else {
+        return Err(std::io::Error::from(std::io::ErrorKind::InvalidInput));
+    };
+    // Lifted first, so that none lies where another has to go.
+    let lift = |fd: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(fd, 10);
+    let (input, output, error) = (
+        lift(input.as_fd())?,
+        lift(output.as_fd())?,
+        lift(error.as_fd())?,
+    );
+    rustix::stdio::dup2_stdin(&input)?;
+    rustix::stdio::dup2_stdout(&output)?;
+    rustix::stdio::dup2_stderr(&error)?;
+    if layers::on("descriptors") {
+        sys::close_on_exec_from(3)?;
+    }
+    Ok(())
+}
+
+fn limit(room: &Room) -> std::io::Result<()> {
+    let set = |resource, most: u64| {
+        let hard = rustix::process::getrlimit(resource)
+            .maximum
+            .unwrap_or(u64::MAX);
+        let most = most.min(hard);
+        rustix::process::setrlimit(
+            resource,
+            Rlimit {
+                current: Some(most),
+                maximum: Some(most),
+            },
+        )
+    };
+    set(Resource::Core, 0)?;
+    set(Resource::Nproc, u64::from(room.plan.pids))?;
+    // The watchdog and the cgroup hold the tree's memory; this only stops a single process that
+    // asks for many times the limit at once.
+    set(Resource::Data, room.plan.memory.saturating_mul(4))?;
+    Ok(())
+}
+
+fn exec(spawn: &Spawn) -> Failure {
+    let strings = |texts: &[OsText]| -> Vec<CString> {
+        texts
+            .iter()
+            .filter_map(|t| CString::new(t.0.as_bytes()).ok())
+            .collect()
+    };
+    let (arguments, environment) = (strings(&spawn.argv), strings(&spawn.environment));
+    let Some(program) = spawn.argv.first() else {
+        return Failure::Exec {
+            errno: libc::ENOENT,
+        };
+    };
+    if program.0.as_bytes().contains(&b'/') {
+        return failed_exec(&sys::exec(&arguments[0], &arguments, &environment));
+    }
+    let path = spawn
+        .environment
+        .iter()
+        .rev()
+        .find_map(|pair| pair.0.as_bytes().strip_prefix(b"PATH="));
+    let mut refused = None;
+    for folder in path.unwrap_or(b"/usr/bin:/bin").split(|byte| *byte == b':') {
+        let folder = Path::new(if folder.is_empty() {
+            OsStr::new(".")
+        } else {
+            OsStr::from_bytes(folder)
+        });
+        let Ok(candidate) = CString::new(OsString::from(folder.join(&program.0)).into_vec()) else {
+            continue;
+        };
+        let error = sys::exec(&candidate, &arguments, &environment);
+        if !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) {
+            refused.get_or_insert(error);
+        }
+    }
+    refused.as_ref().map_or(
+        Failure::Exec {
+            errno: libc::ENOENT,
+        },
+        failed_exec,
+    )
+}
+
+fn failed_exec(error: &std::io::Error) -> Failure {
+    Failure::Exec {
+        errno: error.raw_os_error().unwrap_or(libc::EIO),
+    }
+}

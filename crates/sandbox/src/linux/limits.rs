@@ -1,0 +1,165 @@
+//! How much a command may use: processes, and memory over its whole tree.
+
+use std::path::PathBuf;
+
+/// The kernel accepts no smaller bound on the pids of a namespace.
+const FEWEST: u32 = 301;
+
+/// Bounds the processes of this pid namespace, root's too (Linux 6.14). Where the kernel cannot,
+/// RLIMIT_NPROC and the cgroup hold.
+pub(crate) fn processes(most: u32) {
+    let _ = std::fs::write("/proc/sys/kernel/pid_max", most.max(FEWEST).to_string());
+}
+
+/// The memory that the processes below `pid` hold, in bytes.
+pub(crate) fn tree_memory(pid: i32) -> u64 {
+    let mut total = 0;
+    let mut pids = vec![pid];
+    // Bounded, as the tree may grow while it is walked.
+    for _ in 0..8192 {
+        let Some(pid) = pids.pop() else { break };
+        if let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) {
+            total += kilobytes(&status, "RssAnon:") + kilobytes(&status, "RssShmem:");
+        }
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+            continue;
+        };
+        for thread in threads.flatten() {
+            let children = std::fs::read_to_string(thread.path().join("children"));
+            pids.extend(
+                children
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .filter_map(|p| p.parse::<i32>().ok()),
+            );
+        }
+    }
+    total * 1024
+}
+
+fn kilobytes(status: &str, name: &str) -> u64 {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+/// A control group of a room's own.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    folders: Vec<PathBuf>,
+    /// Where the number of processes ended for memory is told.
+    killed: PathBuf,
+}
+
+/// Numbers the groups of this process.
+static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+impl Cgroup {
+    /// Makes one below the group this process is in, where that is allowed: version 2 where it
+    /// was delegated, version 1 where it is writable. None otherwise.
+    pub(crate) fn make(memory: u64, pids: u32) -> Option<Self> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("ward-{}-{number}", std::process::id());
+        Self::version_2(&groups, &name, memory, pids)
+            .or_else(|| Self::version_1(&groups, &name, memory, pids))
+    }
+
+    fn version_2(groups: &str, name: &str, memory: u64, pids: u32) -> Option<Self> {
+        let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        // Beside our own group: one that holds processes cannot hand controllers on.
+        let folder = PathBuf::from("/sys/fs/cgroup")
+            .join(own)
+            .parent()?
+            .join(name);
+        std::fs::create_dir(&folder).ok()?;
+        let group = Self {
+            killed: folder.join("memory.events"),
+            folders: vec![folder.clone()],
+        };
+        std::fs::write(folder.join("memory.max"), memory.to_string()).ok()?;
+        std::fs::write(folder.join("pids.max"), pids.to_string()).ok()?;
+        // Else the limit would only push it into swap.
+        let _ = std::fs::write(folder.join("memory.swap.max"), "0");
+        Some(group)
+    }
+
+    fn version_1(groups: &str, name: &str, memory: u64, pids: u32) -> Option<Self> {
+        let own = |controller: &str| {
+            groups.lines().find_map(|line| {
+                let (_, rest) = line.split_once(':')?;
+                let (controllers, path) = rest.split_once(':')?;
+                controllers.split(',').any(|c| c == controller).then(|| {
+                    PathBuf::from("/sys/fs/cgroup")
+                        .join(controller)
+                        .join(path.trim_start_matches('/'))
+                })
+            })
+        };
+        let folder = own("memory")?.join(name);
+        std::fs::create_dir(&folder).ok()?;
+        let mut group = Self {
+            killed: folder.join("memory.oom_control"),
+            folders: vec![folder.clone()],
+        };
+        std::fs::write(folder.join("memory.limit_in_bytes"), memory.to_string()).ok()?;
+        let _ = std::fs::write(
+            folder.join("memory.memsw.limit_in_bytes"),
+            memory.to_string(),
+        );
+        if let Some(folder) = own("pids").map(|folder| folder.join(name))
+            && std::fs::create_dir(&folder).is_ok()
+        {
+            group.folders.push(folder.clone());
+            std::fs::write(folder.join("pids.max"), pids.to_string()).ok()?;
+        }
+        Some(group)
+    }
+
+    /// Puts a process, and all it will start, into the group.
+    pub(crate) fn take(&self, pid: i32) -> std::io::Result<()> {
+        self.folders
+            .iter()
+            .try_for_each(|folder| std::fs::write(folder.join("cgroup.procs"), pid.to_string()))
+    }
+
+    /// How many processes the kernel has ended in it for memory.
+    pub(crate) fn killed(&self) -> u64 {
+        let events = std::fs::read_to_string(&self.killed).unwrap_or_default();
+        events
+            .lines()
+            .find_map(|line| line.strip_prefix("oom_kill "))
+            .and_then(|count| count.trim().parse().ok())
+            .unwrap_or(0)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            // Its processes have been waited for, but the kernel lets go of them a little later.
+            for _ in 0..50 {
+                match std::fs::remove_dir(folder) {
+                    Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_tree_counts_this_process_and_its_children() {
+        let alone = tree_memory(std::process::id() as i32);
+        assert!(alone > 0);
+    }
+}

@@ -1,0 +1,143 @@
+//! What Ward, a room's holder and a command's init say to each other.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::wall::Widening;
+
+/// Bytes of the system's, which need not be UTF-8, as a JSON string: one character a byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OsText(pub(crate) OsString);
+
+impl Serialize for OsText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(
+            &self
+                .0
+                .as_bytes()
+                .iter()
+                .map(|b| char::from(*b))
+                .collect::<String>(),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for OsText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+        bytes
+            .map(|b| Self(OsString::from_vec(b)))
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// Holder to Ward, once: the room is built, or it is not.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Ready {
+    /// With the proxy's listening socket and its port.
+    Built { proxy_port: u16 },
+    /// Which layer failed, and why.
+    Failed { layer: Layer, why: String },
+}
+
+/// Ward to holder: start a command. With it come the wire for init and the three standard streams.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Spawn {
+    pub(crate) argv: Vec<OsText>,
+    /// `NAME=value`.
+    pub(crate) environment: Vec<OsText>,
+    pub(crate) cwd: OsText,
+    pub(crate) terminal: Option<Size>,
+    /// Whether it keeps the terminal that Ward itself was started in.
+    pub(crate) keeps_terminal: bool,
+    /// Paths of the workspace to close for writing.
+    pub(crate) protected: Vec<Protected>,
+    pub(crate) widened: Vec<Widening>,
+}
+
+/// A terminal's size.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Size {
+    pub(crate) cols: u16,
+    pub(crate) rows: u16,
+}
+
+/// A path of the workspace that a command may not change.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Protected {
+    pub(crate) path: PathBuf,
+    /// Only its place is held: it cannot be moved away, but what is in it may change.
+    pub(crate) place_only: bool,
+}
+
+/// Holder to Ward: a command's init runs (with its pidfd), or it could not be forked.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Forked {
+    Yes,
+    No { why: String },
+}
+
+/// Init, or the command before its exec, to Ward.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// With the seccomp listener.
+    Listening,
+    /// With the terminal's master side.
+    Terminal,
+    /// The command runs.
+    Started,
+    /// It does not, and nothing of it has run.
+    Failed(Failure),
+    /// It has ended, with this raw status.
+    Ended { status: i32 },
+}
+
+/// Why a command was not started.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Failure {
+    Layer { layer: Layer, why: String },
+    Exec { errno: i32 },
+}
+
+/// The layers of the sandbox, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Layer {
+    Namespaces,
+    Root,
+    Proc,
+    Protection,
+    Widening,
+    Terminal,
+    Limits,
+    Capabilities,
+    NoNewPrivileges,
+    Landlock,
+    Seccomp,
+    Loopback,
+    WorkingDirectory,
+}
+
+impl Layer {
+    /// As people read it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Root => "assembled root",
+            Self::Proc => "fresh /proc",
+            Self::Protection => "protected paths",
+            Self::Widening => "widening",
+            Self::Terminal => "terminal",
+            Self::Limits => "limits",
+            Self::Capabilities => "capabilities",
+            Self::NoNewPrivileges => "no new privileges",
+            Self::Landlock => "Landlock",
+            Self::Seccomp => "seccomp",
+            Self::Loopback => "loopback",
+            Self::WorkingDirectory => "working directory",
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! How Linux holds a wall.
+//!
+//! [`plan`] works out what a room shall look like; [`launch`] starts its [`holder`], which builds
+//! the [`root`] and forks an [`init`] for each command; `init` puts up [`landlock`] and the
+//! seccomp [`filter`] and becomes the command. From outside, [`supervise`] watches over a command:
+//! it hears through [`notify`] what the wall stopped and keeps the [`limits`]. [`scan`] finds what
+//! is protected in the workspace.
+
+mod bpf;
+mod filter;
+mod holder;
+mod init;
+mod landlock;
+pub(crate) mod launch;
+mod layers;
+pub(crate) mod limits;
+pub(crate) mod message;
+pub(crate) mod notify;
+pub(crate) mod plan;
+mod root;
+pub(crate) mod supervise;
+pub(crate) mod sys;
+mod toolchains;
+pub(crate) mod wire;

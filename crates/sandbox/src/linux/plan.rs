@@ -1,0 +1,334 @@
+//! What a room will look like, worked out before it is built: by Ward, outside, where everything
+//! can still be seen.
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::toolchains::{self, Part};
+use crate::error::SandboxError;
+use crate::wall::Wall;
+
+/// Where the system keeps what every program needs.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/run/current-system",
+    "/sys/devices/system/cpu",
+];
+
+/// Folders that cannot be a workspace: the wall around them would be none.
+const NEVER_A_WORKSPACE: &[&str] = &[
+    "/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys",
+    "/dev", "/run", "/var", "/tmp", "/home", "/boot",
+];
+
+/// A room to be built. Paths are the same inside and outside, so that what a tool prints is true
+/// for the person who reads it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) workspace: PathBuf,
+    /// The home folder's path; what appears there is `scratch`.
+    pub(crate) home: PathBuf,
+    /// The folder that stands in for the home folder.
+    pub(crate) scratch: PathBuf,
+    /// Folders and files to read and execute.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Symbolic links of the system's, such as `/bin`.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    /// Package caches.
+    pub(crate) caches: Vec<Cache>,
+    /// Covered by nothing: secrets that the user may read and a command may not.
+    pub(crate) masked: Vec<PathBuf>,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    /// Size of the private `/tmp`.
+    pub(crate) tmp: u64,
+    /// Processes and threads that one command may have.
+    pub(crate) pids: u32,
+    /// Bytes of memory where no cgroup holds it.
+    pub(crate) memory: u64,
+}
+
+/// A package cache: reads see what the user has, writes stay in the session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Cache {
+    pub(crate) path: PathBuf,
+    pub(crate) upper: PathBuf,
+    pub(crate) work: PathBuf,
+}
+
+impl Plan {
+    /// Works a room out. `state` is the room's own folder and exists.
+    pub(crate) fn new(wall: &Wall, state: &Path) -> Result<Self, SandboxError> {
+        let home = home();
+        let workspace = usable_workspace(&wall.workspace, &home, state)?;
+        let scratch = state.join("home");
+        make(&scratch)?;
+        if let Some(identity) = toolchains::git_identity(&home) {
+            write(&scratch.join(".gitconfig"), &identity)?;
+        }
+
+        let (mut readable, mut links, mut caches) = (Vec::new(), Vec::new(), Vec::new());
+        for path in SYSTEM.iter().map(PathBuf::from) {
+            let Ok(metadata) = path.symlink_metadata() else {
+                continue;
+            };
+            if !metadata.is_symlink() {
+                readable.push(path);
+            } else if let Ok(target) = std::fs::read_link(&path) {
+                links.push((path, target));
+            }
+        }
+        for (index, (path, part)) in toolchains::found(&home).into_iter().enumerate() {
+            if path.starts_with(&workspace) || workspace.starts_with(&path) {
+                continue;
+            }
+            if part != Part::Cache {
+                readable.push(path);
+                continue;
+            }
+            let (upper, work) = (
+                state.join(format!("cache-{index}")),
+                state.join(format!("work-{index}")),
+            );
+            make(&upper)?;
+            make(&work)?;
+            caches.push(Cache { path, upper, work });
+        }
+        // A command may read its own git settings but not hand them on to the next.
+        let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+        let masked = if uid.is_root() {
+            owners_only(Path::new("/etc"))
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            workspace,
+            home,
+            scratch,
+            readable,
+            links,
+            caches,
+            masked,
+            uid: uid.as_raw(),
+            gid: gid.as_raw(),
+            tmp: wall.limits.tmp,
+            pids: wall.limits.pids,
+            memory: wall.limits.memory,
+        })
+    }
+
+    /// Where a command may write, but for what is protected.
+    pub(crate) fn writable(&self) -> Vec<PathBuf> {
+        let mut paths = vec![
+            self.workspace.clone(),
+            self.home.clone(),
+            PathBuf::from("/tmp"),
+        ];
+        paths.push(PathBuf::from("/dev/shm"));
+        paths
+    }
+}
+
+/// The user's home folder, or a name for one where there is none.
+pub(crate) fn home() -> PathBuf {
+    std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute() && home.parent().is_some())
+        .map_or_else(
+            || PathBuf::from("/home/ward"),
+            |home| home.canonicalize().unwrap_or(home),
+        )
+}
+
+fn usable_workspace(given: &Path, home: &Path, state: &Path) -> Result<PathBuf, SandboxError> {
+    let refuse = |why: String| Err(SandboxError::Workspace(why));
+    let workspace = match given.canonicalize() {
+        Ok(path) => path,
+        Err(error) => {
+            return refuse(format!(
+                "The workspace {} cannot be used: {error}.",
+                given.display()
+            ));
+        }
+    };
+    let shown = workspace.display();
+    if !workspace.is_dir() {
+        return refuse(format!("The workspace {shown} is not a folder."));
+    }
+    if NEVER_A_WORKSPACE
+        .iter()
+        .any(|never| workspace == Path::new(never))
+    {
+        return refuse(format!(
+            "{shown} belongs to the system and cannot be a workspace. Choose a project's folder with --workspace."
+        ));
+    }
+    if home.starts_with(&workspace) {
+        return refuse(format!(
+            "{shown} holds your home folder with its keys, so it cannot be a workspace. Choose a project's folder with --workspace."
+        ));
+    }
+    if let Ok(state) = state.canonicalize()
+        && state.starts_with(&workspace)
+    {
+        return refuse(format!(
+            "Ward's own files are inside {shown}, so it cannot be a workspace. Choose a project's folder with --workspace."
+        ));
+    }
+    Ok(workspace)
+}
+
+/// What below `folder` only its owner may read. For root, whom permissions do not stop.
+fn owners_only(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            let world = if metadata.is_dir() { 0o5 } else { 0o4 };
+            if metadata.is_symlink() {
+                continue;
+            }
+            if metadata.mode() & world != world {
+                found.push(entry.path());
+            } else if metadata.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+fn make(folder: &Path) -> Result<(), SandboxError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(folder)
+        .map_err(|error| SandboxError::Layer {
+            layer: "scratch home",
+            why: format!("{}: {error}", folder.display()),
+        })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), SandboxError> {
+    std::fs::write(path, text).map_err(|error| SandboxError::Layer {
+        layer: "scratch home",
+        why: format!("{}: {error}", path.display()),
+    })
+}
+
+/// Names that a command gets from Ward's own environment: what tells a program about its place and
+/// its user's language, and where toolchains and certificates are. Everything else stays outside.
+const PASSED: &[&str] = &[
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "COLORTERM",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TZ",
+    "NO_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "FORCE_COLOR",
+    "COLUMNS",
+    "LINES",
+    "CI",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "CARGO_HOME",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "NVM_DIR",
+    "NVM_BIN",
+    "VOLTA_HOME",
+    "PNPM_HOME",
+    "GOROOT",
+    "GOPATH",
+    "JAVA_HOME",
+    "SDKMAN_DIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "NIX_SSL_CERT_FILE",
+    "PIP_CERT",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+];
+
+/// The environment of a command, before what its request adds.
+pub(crate) fn environment(home: &Path) -> Vec<(OsString, OsString)> {
+    let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+        .filter(|(name, _)| {
+            name.to_str()
+                .is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
+        })
+        .collect();
+    if !environment.iter().any(|(name, _)| name == "PATH") {
+        environment.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
+    }
+    environment.push(("HOME".into(), home.into()));
+    environment.push(("TMPDIR".into(), "/tmp".into()));
+    environment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_folder_and_what_is_above_it_are_no_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let home = real.join("home/user");
+        std::fs::create_dir_all(home.join("project")).unwrap();
+        let state = real.join("state");
+        let refused = |workspace: &Path| usable_workspace(workspace, &home, &state).is_err();
+        assert!(refused(&home));
+        assert!(refused(home.parent().unwrap()));
+        assert!(refused(Path::new("/")));
+        assert!(refused(Path::new("/etc")));
+        assert!(refused(&real.join("nowhere")));
+        assert!(!refused(&home.join("project")));
+    }
+
+    #[test]
+    fn what_only_its_owner_may_read_is_found_at_any_depth() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let make = |path: &str, mode| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        };
+        make("open", 0o644);
+        make("shadow", 0o640);
+        make("ssh/host_key", 0o600);
+        make("ssh/host_key.pub", 0o644);
+        let mut found = owners_only(folder.path());
+        found.sort();
+        let expected = ["shadow", "ssh/host_key"].map(|name| folder.path().join(name));
+        assert_eq!(found, expected);
+    }
+}

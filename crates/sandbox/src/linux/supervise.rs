@@ -1,0 +1,162 @@
+//! Watches over one command from outside: hears what the wall stopped, keeps time and memory, and
+//! knows that nothing is left when it ends.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use protocol::sandbox::Limit;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::limits;
+use super::message::Report;
+use super::notify::{Seen, Watcher, serve};
+use super::wire::Wire;
+use crate::room::End;
+
+/// How long a command has between being asked to end and being ended.
+pub(crate) const GRACE: Duration = Duration::from_millis(100);
+
+/// A command to watch over.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) init: Arc<OwnedFd>,
+    pub(crate) init_pid: i32,
+    pub(crate) reports: Wire,
+    pub(crate) listener: Option<OwnedFd>,
+    pub(crate) watcher: Watcher,
+    pub(crate) started: Instant,
+    pub(crate) timeout: Option<Duration>,
+    /// The bound on memory, where no cgroup keeps it.
+    pub(crate) memory: Option<u64>,
+}
+
+/// How a command ended, as far as its supervisor knows.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) end: End,
+    pub(crate) timed_out: bool,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) seen: Seen,
+    pub(crate) duration: Duration,
+}
+
+impl Watched {
+    /// Watches to the end. `idle` is called with nothing to do but wait, once per wake-up.
+    pub(crate) fn watch(mut self) -> Watch {
+        let mut end = None;
+        let mut limit = None;
+        let mut asked: Option<Instant> = None;
+        let deadline = self.timeout.map(|timeout| self.started + timeout);
+        let mut next_look = self
+            .memory
+            .map(|_| self.started + Duration::from_millis(20));
+        loop {
+            let now = Instant::now();
+            let wake = [
+                deadline.filter(|_| asked.is_none()),
+                next_look,
+                asked.map(|at| at + GRACE),
+            ];
+            let wait = wake
+                .iter()
+                .flatten()
+                .min()
+                .map(|at| at.saturating_duration_since(now));
+            let ready = self.poll(wait, end.is_some());
+
+            if ready.listener
+                && let Some(listener) = &self.listener
+                && !serve(listener, &mut self.watcher)
+            {
+                self.listener = None;
+            }
+            if ready.report {
+                match self.reports.receive::<Report>() {
+                    Ok(Some((Report::Ended { status }, _))) => end = Some(ended(status)),
+                    Ok(Some(_)) => {}
+                    Ok(None) | Err(_) => end = end.or(Some(End::Signalled(libc::SIGKILL))),
+                }
+            }
+            if ready.gone {
+                break;
+            }
+
+            let now = Instant::now();
+            if let Some(at) = asked {
+                if now >= at + GRACE {
+                    let _ = pidfd_send_signal(&*self.init, Signal::KILL);
+                    asked = Some(now + Duration::from_secs(3600));
+                }
+            } else if deadline.is_some_and(|at| now >= at) {
+                limit = Some(Limit::Time);
+                asked = Some(now);
+                let _ = pidfd_send_signal(&*self.init, Signal::TERM);
+            }
+            if let (Some(most), Some(at)) = (self.memory, next_look)
+                && now >= at
+            {
+                let held = limits::tree_memory(self.init_pid);
+                if held > most {
+                    limit = Some(Limit::Memory);
+                    let _ = pidfd_send_signal(&*self.init, Signal::KILL);
+                }
+                // Far from the bound it need not be looked at often.
+                let pause = if held > most / 4 { 10 } else { 50 };
+                next_look = Some(now + Duration::from_millis(pause));
+            }
+        }
+        // What it said last may still lie in the wire.
+        while end.is_none() {
+            match self.reports.receive::<Report>() {
+                Ok(Some((Report::Ended { status }, _))) => end = Some(ended(status)),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => end = Some(End::Signalled(libc::SIGKILL)),
+            }
+        }
+        Watch {
+            end: end.unwrap_or(End::Signalled(libc::SIGKILL)),
+            timed_out: limit == Some(Limit::Time),
+            limit,
+            seen: self.watcher.finish(),
+            duration: self.started.elapsed(),
+        }
+    }
+
+    fn poll(&self, wait: Option<Duration>, ended: bool) -> Ready {
+        let mut fds = vec![PollFd::new(&*self.init, PollFlags::IN)];
+        let report = (!ended).then(|| {
+            fds.push(PollFd::new(&self.reports, PollFlags::IN));
+            fds.len() - 1
+        });
+        let listener = self.listener.as_ref().map(|listener| {
+            fds.push(PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN));
+            fds.len() - 1
+        });
+        let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
+        // Interrupted or not: what is ready is told by the answers.
+        let _ = poll(&mut fds, wait.as_ref());
+        let ready = |at: Option<usize>| at.is_some_and(|at| !fds[at].revents().is_empty());
+        Ready {
+            gone: ready(Some(0)),
+            report: ready(report),
+            listener: ready(listener),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Ready {
+    gone: bool,
+    report: bool,
+    listener: bool,
+}
+
+fn ended(status: i32) -> End {
+    if libc::WIFSIGNALED(status) {
+        End::Signalled(libc::WTERMSIG(status))
+    } else {
+        End::Exited(libc::WEXITSTATUS(status))
+    }
+}

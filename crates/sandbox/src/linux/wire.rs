@@ -1,0 +1,97 @@
+//! Messages with descriptors between Ward, a room's holder and a command's init.
+//!
+//! Each is one JSON value in one datagram of a SEQPACKET pair: whole or not at all, in order, and
+//! the end of either side is seen by the other.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The largest message: what a socket of an unprivileged user takes at once.
+pub(crate) const LARGEST: usize = 160 * 1024;
+
+/// One end of a pair.
+#[derive(Debug)]
+pub(crate) struct Wire(OwnedFd);
+
+impl Wire {
+    /// Both ends, closed on exec.
+    pub(crate) fn pair() -> io::Result<(Self, Self)> {
+        let (one, other) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((Self(one), Self(other)))
+    }
+
+    /// Takes an end that came from elsewhere.
+    pub(crate) fn from_fd(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+
+    /// Sends one message and copies of the descriptors.
+    pub(crate) fn send(&self, message: &impl Serialize, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let bytes = serde_json::to_vec(message)?;
+        if bytes.len() > LARGEST {
+            return Err(io::Error::from(io::ErrorKind::ArgumentListTooLong));
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        loop {
+            match sendmsg(
+                &self.0,
+                &[IoSlice::new(&bytes)],
+                &mut control,
+                SendFlags::NOSIGNAL,
+            ) {
+                Ok(_) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits for one message; none where the other side has ended.
+    pub(crate) fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        // Most messages are small; a buffer for the largest is paged in only as far as it is used.
+        let mut bytes = vec![0_u8; LARGEST];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let length = loop {
+            let mut into = [IoSliceMut::new(&mut bytes)];
+            match recvmsg(&self.0, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC) {
+                Ok(message) => break message.bytes,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let mut fds = Vec::new();
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                fds.extend(rights);
+            }
+        }
+        if length == 0 {
+            return Ok(None);
+        }
+        Ok(Some((serde_json::from_slice(&bytes[..length])?, fds)))
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
