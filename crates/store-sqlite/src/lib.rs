@@ -1,0 +1,77 @@
+//! Streams of events on SQLite, in a data folder that one process owns.
+//!
+//! [`DataFolder::own`] takes the folder, [`SqliteStore::open`] opens the database in it. One thread
+//! writes and puts all that waits into one transaction (group commit); readers read beside it.
+//!
+//! Invariants:
+//! - A database that is damaged, newer than this Ward or not Ward's is refused with a sentence and
+//!   left byte for byte as it was.
+//! - An append is on the disk (WAL, `synchronous = FULL`) before its appender is told.
+//! - There is no second way to write: no other connection of this crate is opened for writing.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod folder;
+mod readers;
+mod schema;
+mod writer;
+
+use std::path::{Path, PathBuf};
+
+use store::{Append, Event, Seq, Store, StoreError, StreamName};
+
+pub use error::OpenError;
+pub use folder::DataFolder;
+
+/// The database's file in the data folder.
+const FILE: &str = "ward.db";
+
+/// Streams in a SQLite database. Dropping it ends the writer after what was handed to it.
+#[derive(Debug)]
+pub struct SqliteStore {
+    // The order is the order of the end: the writer first, the owner's lock last.
+    writer: writer::Writer,
+    readers: readers::Readers,
+    path: PathBuf,
+    _folder: DataFolder,
+}
+
+impl SqliteStore {
+    /// Opens the database of a folder, and makes it where there is none.
+    pub fn open(folder: DataFolder) -> Result<Self, OpenError> {
+        let path = folder.path().join(FILE);
+        let connection = schema::open(&path)?;
+        Ok(Self {
+            writer: writer::Writer::start(connection)?,
+            readers: readers::Readers::new(path.clone()),
+            path,
+            _folder: folder,
+        })
+    }
+
+    /// The database's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Store for SqliteStore {
+    async fn append(&self, batch: Vec<Append>) -> Result<Vec<Seq>, StoreError> {
+        self.writer.append(batch).await
+    }
+
+    async fn read(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
+        self.readers.read(stream.clone(), after, limit).await
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        self.readers.count().await
+    }
+}

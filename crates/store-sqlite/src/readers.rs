@@ -1,0 +1,114 @@
+//! Readers: connections that cannot write, beside the one that does.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Row};
+use store::{Event, Millis, Seq, StoreError, StreamName};
+
+/// How many connections are kept for the next readers.
+const KEPT: usize = 4;
+
+/// Connections for reading; one is opened where none is free.
+#[derive(Debug, Clone)]
+pub(crate) struct Readers {
+    path: PathBuf,
+    free: Arc<Mutex<Vec<Connection>>>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            free: Arc::default(),
+        }
+    }
+
+    pub(crate) async fn read(
+        &self,
+        stream: StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
+        self.with(move |connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT seq, at, kind, data FROM events
+                 WHERE stream = (SELECT id FROM streams WHERE name = ?1) AND seq > ?2
+                 ORDER BY seq LIMIT ?3",
+            )?;
+            let after = i64::try_from(after.get()).unwrap_or(i64::MAX);
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            query
+                .query_map((stream.as_str(), after, limit), event)?
+                .collect()
+        })
+        .await
+    }
+
+    pub(crate) async fn count(&self) -> Result<u64, StoreError> {
+        self.with(|connection| {
+            connection.query_row("SELECT coalesce(sum(head), 0) FROM streams", [], |row| {
+                Ok(row.get::<_, i64>(0)?.unsigned_abs())
+            })
+        })
+        .await
+    }
+
+    /// Does it on a thread that may block, with a connection of its own for as long.
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let readers = self.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let connection = readers.take()?;
+            let result = work(&connection)?;
+            readers.put_back(connection);
+            Ok(result)
+        });
+        match done.await {
+            Ok(result) => {
+                result.map_err(|error: rusqlite::Error| StoreError::Failed(error.to_string()))
+            }
+            Err(_) => Err(StoreError::Closed),
+        }
+    }
+
+    fn take(&self) -> rusqlite::Result<Connection> {
+        let free = self
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        if let Some(connection) = free {
+            return Ok(connection);
+        }
+        let connection = Connection::open_with_flags(
+            &self.path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        Ok(connection)
+    }
+
+    fn put_back(&self, connection: Connection) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < KEPT {
+            free.push(connection);
+        }
+    }
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    let data: String = row.get(3)?;
+    let data = serde_json::from_str(&data).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, error.into())
+    })?;
+    Ok(Event {
+        seq: Seq::new(row.get::<_, i64>(0)?.unsigned_abs()),
+        at: Millis(row.get::<_, i64>(1)?.unsigned_abs()),
+        kind: row.get(2)?,
+        data,
+    })
+}

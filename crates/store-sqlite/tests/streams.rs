@@ -1,0 +1,139 @@
+//! Streams on a real database in a real folder.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot set itself up has failed"
+)]
+
+use serde_json::json;
+use store::{Append, Event, Expected, Millis, NewEvent, Seq, Store, StoreError, StreamName};
+use store_sqlite::{DataFolder, SqliteStore};
+
+fn open(folder: &tempfile::TempDir) -> SqliteStore {
+    SqliteStore::open(DataFolder::own(folder.path(), "a test").unwrap()).unwrap()
+}
+
+fn name(name: &str) -> StreamName {
+    StreamName::new(name).unwrap()
+}
+
+fn happened(number: u64) -> NewEvent {
+    NewEvent {
+        kind: "happened".into(),
+        at: Millis(number),
+        data: json!({ "number": number }),
+    }
+}
+
+fn append(stream: &str, expected: Expected, numbers: std::ops::RangeInclusive<u64>) -> Append {
+    Append {
+        stream: name(stream),
+        expected,
+        events: numbers.map(happened).collect(),
+    }
+}
+
+fn event(seq: u64, number: u64) -> Event {
+    let NewEvent { kind, at, data } = happened(number);
+    Event {
+        seq: Seq::new(seq),
+        kind,
+        at,
+        data,
+    }
+}
+
+#[tokio::test]
+async fn events_are_read_in_order_from_any_place_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    assert_eq!(store.read(&name("a"), Seq::START, 10).await, Ok(vec![]));
+    let heads = store
+        .append(vec![append("a", Expected::Head(Seq::START), 1..=3)])
+        .await;
+    assert_eq!(heads, Ok(vec![Seq::new(3)]));
+    drop(store);
+
+    let store = open(&folder);
+    let heads = store
+        .append(vec![append("a", Expected::Head(Seq::new(3)), 4..=5)])
+        .await;
+    assert_eq!(heads, Ok(vec![Seq::new(5)]));
+    assert_eq!(
+        store.read(&name("a"), Seq::new(2), 2).await,
+        Ok(vec![event(3, 3), event(4, 4)])
+    );
+    assert_eq!(store.read(&name("a"), Seq::new(5), 10).await, Ok(vec![]));
+    assert_eq!(store.count().await, Ok(5));
+}
+
+#[tokio::test]
+async fn a_batch_with_one_stream_elsewhere_changes_no_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    store
+        .append(vec![append("b", Expected::Any, 1..=1)])
+        .await
+        .unwrap();
+    let refused = store
+        .append(vec![
+            append("a", Expected::Any, 1..=1),
+            append("b", Expected::Head(Seq::START), 2..=2),
+        ])
+        .await;
+    assert_eq!(
+        refused,
+        Err(StoreError::Conflict {
+            stream: name("b"),
+            expected: Seq::START,
+            actual: Seq::new(1),
+        })
+    );
+    assert_eq!(store.read(&name("a"), Seq::START, 10).await, Ok(vec![]));
+    assert_eq!(
+        store.read(&name("b"), Seq::START, 10).await,
+        Ok(vec![event(1, 1)])
+    );
+    assert_eq!(store.count().await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_batch_that_names_a_stream_twice_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let heads = store
+        .append(vec![
+            append("a", Expected::Head(Seq::START), 1..=2),
+            append("a", Expected::Head(Seq::new(2)), 3..=3),
+        ])
+        .await;
+    assert_eq!(heads, Ok(vec![Seq::new(2), Seq::new(3)]));
+}
+
+#[tokio::test]
+async fn of_many_that_expect_the_same_place_one_wins_and_no_number_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = std::sync::Arc::new(open(&folder));
+    let tasks: Vec<_> = (1..=200)
+        .map(|number| {
+            let store = std::sync::Arc::clone(&store);
+            tokio::spawn(async move {
+                let free = append("free", Expected::Any, number..=number);
+                let taken = append("taken", Expected::Head(Seq::START), number..=number);
+                let head = store.append(vec![free]).await.unwrap();
+                (head, store.append(vec![taken]).await.is_ok())
+            })
+        })
+        .collect();
+    let mut places = Vec::new();
+    let mut winners = 0;
+    for task in tasks {
+        let (head, won) = task.await.unwrap();
+        places.extend(head);
+        winners += usize::from(won);
+    }
+    places.sort();
+    assert_eq!(places, (1..=200).map(Seq::new).collect::<Vec<_>>());
+    assert_eq!(winners, 1);
+    assert_eq!(store.count().await, Ok(201));
+}

@@ -1,0 +1,35 @@
+//! An event: something that happened, as it was written.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::seq::Seq;
+
+/// Milliseconds since 1970, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+/// An event that is to be appended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// What kind of thing happened, such as `ward.started`.
+    pub kind: String,
+    /// When, by the clock of whoever appends it.
+    pub at: Millis,
+    /// What is to be known about it.
+    pub data: Value,
+}
+
+/// An event in its stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place in the stream.
+    pub seq: Seq,
+    /// What kind of thing happened.
+    pub kind: String,
+    /// When.
+    pub at: Millis,
+    /// What is to be known about it.
+    pub data: Value,
+}

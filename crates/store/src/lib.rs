@@ -1,0 +1,62 @@
+//! Streams of events, as pure types and one trait.
+//!
+//! A [`StreamName`] names an ordered list of [`Event`]s; each has a [`Seq`], counted from 1 without
+//! gaps, from which any reader can resume. A [`Store`] keeps them; which engine it is built on is
+//! another crate's business (`store-sqlite`).
+//!
+//! Invariants:
+//! - No I/O, no clock, no async runtime: the time of an event is given by whoever appends it, and
+//!   the crate builds for wasm32.
+//! - An event is never changed and never taken away.
+//! - What is appended together is there together or not at all, and it is durable before the
+//!   appender is told.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod event;
+mod name;
+mod seq;
+
+use std::future::Future;
+
+pub use error::StoreError;
+pub use event::{Event, Millis, NewEvent};
+pub use name::{BadStreamName, StreamName};
+pub use seq::{Expected, Seq};
+
+/// Events for one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Append {
+    /// Which stream; it begins with its first event.
+    pub stream: StreamName,
+    /// What its last event must be, for this to fit.
+    pub expected: Expected,
+    /// The events, in order.
+    pub events: Vec<NewEvent>,
+}
+
+/// Where streams are kept.
+pub trait Store: Send + Sync + 'static {
+    /// Appends to several streams, all or nothing, and answers the head of each afterwards, in the
+    /// same order. It is durable when this returns.
+    ///
+    /// Refuses the whole batch with [`StoreError::Conflict`] where one stream is not where it was
+    /// expected.
+    fn append(
+        &self,
+        batch: Vec<Append>,
+    ) -> impl Future<Output = Result<Vec<Seq>, StoreError>> + Send;
+
+    /// The events of a stream after `after`, in order, at most `limit`. A stream that nobody
+    /// appended to has none.
+    fn read(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
+
+    /// How many events there are in all streams together.
+    fn count(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
+}
