@@ -62,7 +62,7 @@ impl FromStr for HostRule {
         if entry.contains('/') {
             return Err(wrong(HostRuleProblem::Url));
         }
-        if entry.matches(':').count() > 1 && !entry.starts_with('[') {
+        if entry.matches(':').count() > 1 && !entry.contains(']') {
             return Err(wrong(HostError::BadIpv6.into()));
         }
         if entry.contains('@') {
