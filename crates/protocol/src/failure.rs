@@ -73,6 +73,10 @@ pub enum ErrorKind {
     CommandNotFound,
     /// No such terminal.
     UnknownTerminal,
+    /// HTTP: this address does not take this method.
+    MethodNotAllowed,
+    /// HTTP: the request was meant for another host, as in DNS rebinding.
+    WrongHost,
     /// The sandbox cannot hold here what the settings demand.
     SandboxUnavailable,
     /// A layer of the sandbox could not be set up.
@@ -116,6 +120,8 @@ impl ErrorKind {
             | Self::Io
             | Self::CommandNotFound
             | Self::UnknownTerminal
+            | Self::MethodNotAllowed
+            | Self::WrongHost
             | Self::SandboxUnavailable
             | Self::SandboxFailed => -32000,
         }

@@ -1,0 +1,120 @@
+//! Which host a request was meant for.
+//!
+//! A web page can point a name of its own at 127.0.0.1 and then talk to Ward as if it were its own
+//! server. The browser still says whose name it used: anything but ours is refused.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{Request, State};
+use axum::http::header::HOST;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use protocol::ErrorKind;
+
+use crate::failure::HttpFailure;
+
+/// The names that mean this Ward.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names {
+    bound: IpAddr,
+}
+
+impl Names {
+    /// Of a listener that is bound to this address: the loopback names, and the address itself.
+    pub(crate) fn of(address: SocketAddr) -> Self {
+        Self {
+            bound: address.ip(),
+        }
+    }
+
+    fn mean_us(&self, name: &str) -> bool {
+        let name = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'))
+            .unwrap_or(name);
+        if name.eq_ignore_ascii_case("localhost") {
+            return true;
+        }
+        name.parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback() || address == self.bound)
+    }
+
+    /// Whether all that the request says about its host means us; at least one thing must.
+    fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = match (hosts.next(), hosts.next()) {
+            (Some(host), None) => host.to_str().ok().and_then(|text| text.parse().ok()),
+            (None, None) => uri.authority().cloned(),
+            (_, Some(_)) => None,
+        };
+        let means_us = |authority: &Authority| {
+            !authority.as_str().contains('@') && self.mean_us(authority.host())
+        };
+        host.as_ref().is_some_and(means_us) && uri.authority().is_none_or(means_us)
+    }
+}
+
+pub(crate) async fn check(State(names): State<Names>, request: Request, next: Next) -> Response {
+    if names.allow(request.uri(), request.headers()) {
+        return next.run(request).await;
+    }
+    HttpFailure {
+        status: StatusCode::FORBIDDEN,
+        kind: ErrorKind::WrongHost,
+        sentence: "The request names another host. Use http://127.0.0.1 or http://localhost with Ward's port.".into(),
+    }
+    .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(uri: &str, hosts: &[&str]) -> bool {
+        let names = Names::of(([192, 168, 1, 7], 3000).into());
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(HOST, host.parse().unwrap());
+        }
+        names.allow(&uri.parse().unwrap(), &headers)
+    }
+
+    #[test]
+    fn loopback_names_and_the_bound_address_are_ours() {
+        for host in [
+            "localhost",
+            "LOCALHOST:3000",
+            "127.0.0.1:3000",
+            "127.0.0.9",
+            "[::1]:3000",
+            "192.168.1.7:3000",
+        ] {
+            assert!(allowed("/", &[host]), "{host}");
+        }
+        assert!(allowed("http://localhost:3000/", &["localhost:3000"]));
+        assert!(allowed("http://localhost:3000/", &[]));
+    }
+
+    #[test]
+    fn any_other_name_is_refused_however_it_is_written() {
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.",
+            "localhost@evil.example",
+            "evil.example@localhost",
+            "192.168.1.8",
+            "0.0.0.0:3000",
+            "",
+        ] {
+            assert!(!allowed("/", &[host]), "{host}");
+        }
+        assert!(!allowed("/", &[]));
+        assert!(!allowed("/", &["localhost", "evil.example"]));
+        assert!(!allowed("http://evil.example/", &["localhost"]));
+        assert!(!allowed("http://localhost/", &["evil.example"]));
+    }
+}

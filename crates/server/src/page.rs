@@ -1,0 +1,197 @@
+//! `GET /`: what is there today, as a page for browsers and as text for `curl`.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::State;
+use axum::http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use protocol::sandbox::{LayerStatus, Tier};
+use sha2::Digest as _;
+use store::Store;
+
+use crate::failure::HttpFailure;
+use crate::{About, App};
+
+const PAGE: &str = include_str!("page.html");
+const TEXT: &str = include_str!("page.txt");
+const STYLE: &str = include_str!("page.css");
+
+/// The browser may use the page's own style sheet, known by its digest, and fetch nothing.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let digest = base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(STYLE));
+    format!(
+        "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+});
+
+pub(crate) async fn show<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    headers: HeaderMap,
+) -> Result<Response, HttpFailure> {
+    let events = app.store.count().await?;
+    let (kind, body) = if asks_for_html(&headers) {
+        ("text/html; charset=utf-8", html(&app.about, events))
+    } else {
+        ("text/plain; charset=utf-8", text(&app.about, events))
+    };
+    let policy = HeaderValue::from_str(&POLICY).ok();
+    let mut response = (
+        [
+            (CONTENT_TYPE, kind),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (REFERRER_POLICY, "no-referrer"),
+            (CACHE_CONTROL, "no-store"),
+            (VARY, "accept"),
+        ],
+        body,
+    )
+        .into_response();
+    if let Some(policy) = policy {
+        response
+            .headers_mut()
+            .insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    Ok(response)
+}
+
+fn asks_for_html(headers: &HeaderMap) -> bool {
+    headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"))
+}
+
+fn html(about: &About, events: u64) -> String {
+    let mut layers = String::new();
+    for layer in &about.sandbox.layers {
+        let (class, word) = state(layer);
+        let hint = layer.hint.as_deref().unwrap_or_default();
+        // Writing to a String cannot fail.
+        let _ = write!(
+            layers,
+            "<li class=\"{class}\"><b>{}</b> <span>{word}</span><p>{}</p><p class=\"hint\">{}</p></li>",
+            escape(&layer.name),
+            escape(&layer.detail),
+            escape(hint),
+        );
+    }
+    let tier = match about.sandbox.tier {
+        tier if tier < about.sandbox.minimum => "no",
+        Tier::Room => "ok",
+        Tier::Walls | Tier::None => "ask",
+    };
+    fill(
+        PAGE,
+        &[
+            ("style", STYLE),
+            ("version", &escape(&about.version)),
+            ("workspace", &escape(&about.workspace)),
+            ("store", &escape(&about.store)),
+            ("events", &events.to_string()),
+            ("tier", about.sandbox.tier.as_str()),
+            ("tier_class", tier),
+            ("layers", &layers),
+        ],
+    )
+}
+
+fn text(about: &About, events: u64) -> String {
+    let mut layers = String::new();
+    for layer in &about.sandbox.layers {
+        let (_, word) = state(layer);
+        let _ = writeln!(layers, "  {word:8} {}: {}", layer.name, layer.detail);
+    }
+    fill(
+        TEXT,
+        &[
+            ("version", &about.version),
+            ("workspace", &about.workspace),
+            ("store", &about.store),
+            ("events", &events.to_string()),
+            ("tier", about.sandbox.tier.as_str()),
+            ("layers", &layers),
+        ],
+    )
+}
+
+fn state(layer: &LayerStatus) -> (&'static str, &'static str) {
+    if layer.available {
+        ("ok", "holds")
+    } else {
+        ("ask", "missing")
+    }
+}
+
+/// Puts values into the places that a template names, in one pass: what a value says is never
+/// taken for a place.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::with_capacity(template.len() + 4096);
+    let mut pieces = template.split("{{");
+    filled.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let known = piece.split_once("}}").and_then(|(place, rest)| {
+            let (_, value) = values.iter().find(|(name, _)| *name == place)?;
+            Some([*value, rest])
+        });
+        for part in known.unwrap_or(["{{", piece]) {
+            filled.push_str(part);
+        }
+    }
+    filled
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_neither_markup_nor_a_place() {
+        assert_eq!(
+            fill(
+                "<p>{{a}}{{b}}</p>",
+                &[("a", &escape("<b>{{b}}")), ("b", "!")]
+            ),
+            "<p>&lt;b&gt;{{b}}!</p>"
+        );
+    }
+
+    #[test]
+    fn every_place_in_the_templates_has_a_value() {
+        let about = About {
+            version: "0.1.0".into(),
+            workspace: "/w".into(),
+            sandbox: protocol::sandbox::SandboxStatus {
+                tier: Tier::Room,
+                minimum: Tier::Room,
+                layers: Vec::new(),
+            },
+            store: "/s".into(),
+        };
+        for filled in [html(&about, 1), text(&about, 1)] {
+            assert!(!filled.contains("{{"));
+            assert!(filled.contains("/w") && filled.contains("/s"));
+        }
+        assert!(html(&about, 1).contains(&format!("<style>{STYLE}</style>")));
+    }
+}
