@@ -228,3 +228,53 @@ async fn connect(
         Err(_) => Err(NoConnection::TimedOut(target.clone())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proxy::HostList;
+
+    /// The addresses that a connection to `target` may go to, of those that its name leads to.
+    fn open(target: &str, list: &str, addresses: &[&str]) -> Option<Vec<String>> {
+        let target = Target::parse(target, None).unwrap();
+        let list = HostList::parse(list).unwrap();
+        let addresses: Vec<IpAddr> = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        let localhost = matches!(&target.host, Host::Name(name) if name.is_localhost());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let open = runtime.block_on(reachable(&target, localhost, &addresses, &list));
+        Some(open.ok()?.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn only_public_addresses_are_tried_where_a_name_has_any() {
+        let addresses = ["127.0.0.1", "1.1.1.1", "10.0.0.1", "2606:4700::1", "::1"];
+        let public = Some(vec!["1.1.1.1".to_owned(), "2606:4700::1".to_owned()]);
+        assert_eq!(open("a.test:443", "a.test", &addresses), public);
+        assert_eq!(open("a.test:443", "a.test, 10.0.0.1", &addresses), public);
+    }
+
+    #[test]
+    fn other_addresses_are_tried_only_where_they_are_named_with_that_port() {
+        let addresses = ["10.0.0.1", "10.0.0.2", "0.0.0.0", "::ffff:10.0.0.1"];
+        let named = Some(vec!["10.0.0.2".to_owned()]);
+        assert_eq!(open("a.test:443", "a.test, 10.0.0.2", &addresses), named);
+        assert_eq!(open("a.test:443", "a.test, 10.0.0.2:22", &addresses), None);
+        assert_eq!(open("a.test:443", "a.test", &addresses), None);
+    }
+
+    #[test]
+    fn localhost_leads_to_loopback_and_no_further() {
+        let named = "localhost, *.localhost";
+        let loopback = Some(vec!["::1".to_owned(), "127.0.0.1".to_owned()]);
+        let addresses = ["::1", "10.0.0.1", "127.0.0.1"];
+        assert_eq!(open("localhost:80", named, &addresses), loopback);
+        assert_eq!(open("dev.localhost:80", named, &addresses), loopback);
+        assert_eq!(open("localhost:80", named, &["10.0.0.1"]), None);
+        assert_eq!(
+            open("localhost.test:80", "localhost.test", &addresses),
+            None
+        );
+    }
+}

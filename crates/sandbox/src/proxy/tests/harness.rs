@@ -128,13 +128,13 @@ impl Web {
         self.heard.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// That nobody has connected. To be asked when the client has its answer.
+    /// That it was asked nothing more. To be called when the client has its answer.
     pub(super) fn heard_nothing(&self) -> bool {
         self.heard.try_recv().is_err()
     }
 }
 
-/// Answers one connection; tells `connected` things only in so far as they were asked.
+/// Answers one connection, as long as it lasts.
 fn answer(stream: TcpStream, tell: &Sender<String>) -> io::Result<()> {
     let mut reader = BufReader::new(&stream);
     loop {

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{Bounds, HostList};
-use super::harness::{TestProxy, Web};
+use super::super::{Bounds, HostList, Proxy};
+use super::harness::{PATIENCE, TestProxy, Web};
 
 /// Reads `expected` from `stream`.
 fn expect(stream: &mut TcpStream, expected: &[u8]) {
@@ -65,6 +65,20 @@ fn a_named_host_is_reached_by_connect_plain_http_and_socks() {
     expect(&mut tunnel, b"HTTP/1.1 200 OK");
 
     assert_eq!(proxy.stopped(), [""; 0]);
+}
+
+#[test]
+fn names_are_looked_up_as_this_machine_does() {
+    let web = Web::start();
+    let port = web.port;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let list = HostList::parse(&format!("localhost:{port}")).unwrap();
+    let _handle = Proxy::start(listener, Arc::new(list)).unwrap();
+    let mut client = TcpStream::connect(address).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(client, "CONNECT localhost:{port} HTTP/1.1\r\n\r\n").unwrap();
+    expect(&mut client, OPEN);
 }
 
 #[test]
@@ -346,9 +360,7 @@ fn connections_beyond_the_bound_wait_for_their_turn() {
     assert_eq!(proxy.stopped(), [""; 0]);
 
     drop(first);
-    second
-        .set_read_timeout(Some(super::harness::PATIENCE))
-        .unwrap();
+    second.set_read_timeout(Some(PATIENCE)).unwrap();
     expect(&mut second, b"HTTP/1.1 403 Forbidden");
 }
 
