@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -141,6 +142,8 @@ where
     fn take_frames(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
         while self.may_take() {
+            self.frames
+                .set_limit(self.shared.frame_limit.load(Ordering::Relaxed));
             let Some(frame) = self.frames.next() else {
                 break;
             };
@@ -169,15 +172,13 @@ where
     }
 
     fn too_large(&mut self, length: u64, from: Glimpse) {
+        let limit = self.shared.frame_limit.load(Ordering::Relaxed);
         let failure = Failure::new(
             ErrorKind::FrameTooLarge,
-            format!(
-                "The frame has {length} bytes, and the limit is {}. Send less at once.",
-                self.limits.frame
-            ),
+            format!("The frame has {length} bytes, and the limit is {limit}. Send less at once."),
         )
         .with("length", length)
-        .with("limit", self.limits.frame as u64);
+        .with("limit", limit as u64);
         match from {
             Glimpse::Request(id) => self.answer(Some(&id), &Err(failure)),
             Glimpse::Response(id) => self.answered(Some(id), Err(failure)),
@@ -265,6 +266,11 @@ where
     }
 
     fn answer(&mut self, id: Option<&Id>, answer: &Answer) {
+        // What a handler told before it answered leaves before its answer. The queue is bounded,
+        // so this is not looked at twice.
+        while let Ok(frame) = self.queues.frames.try_recv() {
+            self.out.bytes.extend_from_slice(&frame);
+        }
         message::respond(&mut self.out.bytes, &mut self.scratch, id, answer);
     }
 

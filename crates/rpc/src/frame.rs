@@ -82,6 +82,11 @@ impl FrameReader {
         }
     }
 
+    /// From the next header on, passes over bodies of more than `limit` bytes.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// Where to read the next bytes into; never empty.
     pub fn spare(&mut self) -> &mut [u8] {
         if self.start == self.end {

@@ -12,6 +12,7 @@
 //!   connection ended.
 //! - Notifications are handled one after the other, in the order they came, before anything that
 //!   came after them.
+//! - What a handler tells the other side before it answers arrives before its answer.
 //! - Nothing grows without bound. Requests under way, frames to be written and the bytes of a frame
 //!   have limits; at a limit, reading or sending waits, and a frame that is too large is passed
 //!   over.

@@ -13,6 +13,7 @@ use crate::service::Service;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one incoming body. What is over it is answered with `frame_too_large`.
+    /// [`Remote::set_frame_limit`] changes it later.
     pub frame: usize,
     /// Requests of the other side under way at once. At the bound, nothing more is read.
     pub in_flight: usize,
@@ -71,7 +72,7 @@ where
 {
     /// A peer over these bytes, and the other side as this one sees it.
     pub fn new(reader: R, writer: W, limits: Limits) -> (Self, Remote) {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new(limits.frame));
         let (remote, queues) = Remote::new(Arc::clone(&shared), limits.outgoing);
         let peer = Self {
             reader,

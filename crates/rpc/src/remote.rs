@@ -1,7 +1,7 @@
 //! The other side, to be asked and told things.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::{ErrorKind, Failure};
@@ -22,10 +22,12 @@ pub struct Remote {
 }
 
 /// What the handles and the peer have in common.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shared {
     asked: Mutex<Asked>,
     next: AtomicU64,
+    /// Bytes of one incoming body.
+    pub(crate) frame_limit: AtomicUsize,
     pub(crate) closing: CancellationToken,
 }
 
@@ -33,13 +35,16 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 struct Asked(Option<HashMap<u64, oneshot::Sender<Answer>>>);
 
-impl Default for Asked {
-    fn default() -> Self {
-        Self(Some(HashMap::new()))
-    }
-}
-
 impl Shared {
+    pub(crate) fn new(frame_limit: usize) -> Self {
+        Self {
+            asked: Mutex::new(Asked(Some(HashMap::new()))),
+            next: AtomicU64::new(0),
+            frame_limit: AtomicUsize::new(frame_limit),
+            closing: CancellationToken::new(),
+        }
+    }
+
     fn asked(&self) -> MutexGuard<'_, Asked> {
         // Nothing panics while it is held; if something did, a map is never half-changed.
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
@@ -133,6 +138,12 @@ impl Remote {
     pub async fn notify<P: Serialize>(&self, method: &str, params: &P) -> Result<(), Failure> {
         let frame = message::call(None, method, params)?;
         self.queue.send(frame).await.map_err(|_| disconnected())
+    }
+
+    /// Changes how large an incoming body may be: less before it is known who is talking, more
+    /// afterwards.
+    pub fn set_frame_limit(&self, bytes: usize) {
+        self.shared.frame_limit.store(bytes, Ordering::Relaxed);
     }
 
     /// Ends the connection from this side: nothing more is read, what is queued is still written.

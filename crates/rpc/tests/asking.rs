@@ -178,6 +178,32 @@ async fn giving_up_a_call_cancels_it_over_there() {
 }
 
 #[tokio::test]
+async fn what_a_handler_tells_arrives_before_its_answer() {
+    let mut it = setup(
+        Limits {
+            outgoing: 2,
+            ..Limits::default()
+        },
+        1 << 20,
+    );
+    it.raw.ask(1, "tell", json!({})).await;
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let message = it.raw.receive().await.unwrap();
+        seen.push(message.get("params").or(message.get("result")).cloned());
+    }
+    assert_eq!(
+        seen,
+        [
+            Some(json!([0])),
+            Some(json!([1])),
+            Some(json!([2])),
+            Some(json!("all told"))
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_handler_that_panics_fails_alone() {
     let mut it = start();
     it.raw.ask(1, "panic", json!({})).await;

@@ -134,6 +134,12 @@ impl Service for Bench {
                 std::future::pending::<()>().await;
                 answer(&())
             }
+            "tell" => {
+                for number in 0..3 {
+                    self.remote.notify("told", &[number]).await?;
+                }
+                answer(&"all told")
+            }
             "back" => {
                 let question: Value = request.read()?;
                 self.remote.call_raw("question", &question).await
