@@ -8,14 +8,25 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("Ward's sandbox knows Linux only, for now.");
 
+pub mod aside;
+mod command;
 pub mod error;
+mod gateway;
 mod linux;
 pub mod proxy;
-pub mod room;
-pub mod wall;
+mod room;
+mod state;
+mod streams;
+mod wall;
 
+use std::path::Path;
+use std::sync::OnceLock;
+
+use protocol::sandbox::{SandboxStatus, Tier};
+
+pub use command::{Command, End, Outcome, Running, Stdio, Stopper};
 pub use error::SandboxError;
-pub use room::{Command, End, Outcome, Room, RoomOptions, Running, Stdio, Stopper};
+pub use room::{Room, RoomOptions};
 pub use wall::{Limits, Net, Wall, WidenedAccess, Widening};
 
 /// The part of `main` that every binary with rooms calls first: where this process was started to
@@ -24,12 +35,14 @@ pub fn enter_if_holder() {
     linux::launch::enter_if_launcher();
 }
 
-/// What the sandbox can enforce on this machine. Tries it, once per process.
+/// What the sandbox can enforce on this machine. Tries it once per process, in a few
+/// milliseconds; `state` is a folder of Ward's own.
 #[must_use]
-pub fn probe(minimum: protocol::sandbox::Tier) -> protocol::sandbox::SandboxStatus {
-    protocol::sandbox::SandboxStatus {
-        tier: protocol::sandbox::Tier::None,
+pub fn probe(minimum: Tier, state: &Path) -> SandboxStatus {
+    static STATUS: OnceLock<SandboxStatus> = OnceLock::new();
+    let status = STATUS.get_or_init(|| linux::probe::probe(minimum, state));
+    SandboxStatus {
         minimum,
-        layers: Vec::new(),
+        ..status.clone()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::proxy::HostList;
+
 /// What the commands of one room may touch.
 #[derive(Debug, Clone)]
 pub struct Wall {
@@ -19,7 +21,7 @@ pub enum Net {
     /// Its own loopback and nothing else.
     None,
     /// These, by name and port, through the proxy.
-    Hosts(Vec<String>),
+    Hosts(HostList),
 }
 
 /// How much a command and all that it starts may use.

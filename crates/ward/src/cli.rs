@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, exec};
+use crate::commands::{aside, completions, doctor, exec, serve};
 use crate::{console, log};
 
 /// What Ward exits with where it failed itself, for `ward exec`: what `env`, `timeout` and others
@@ -47,7 +47,9 @@ pub(crate) struct Cli {
 /// What Ward can be asked to do.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Args),
     Exec(exec::Args),
+    Aside(aside::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }
@@ -76,6 +78,8 @@ pub(crate) fn run() -> ExitCode {
             }
             exec::run(args)
         }
+        Command::Serve(args) => finish(cli.log, || serve::run(args)),
+        Command::Aside(args) => finish(cli.log, || aside::run(&args)),
         Command::Doctor(args) => finish(cli.log, || doctor::run(&args)),
         Command::Completions(args) => finish(cli.log, || completions::run(&args)),
     }

@@ -10,6 +10,11 @@ pub(crate) fn config() -> anyhow::Result<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config")
 }
 
+/// The store.
+pub(crate) fn data() -> anyhow::Result<PathBuf> {
+    folder("XDG_DATA_HOME", ".local/share")
+}
+
 /// What rooms need while they are open, and what the sandbox set aside.
 pub(crate) fn state() -> anyhow::Result<PathBuf> {
     folder("XDG_STATE_HOME", ".local/state")

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod cli;
 mod commands;
 mod console;

@@ -59,13 +59,6 @@ pub(crate) enum Sockets {
     PairsAndTcp,
 }
 
-/// Whether a supervisor is told of writes and connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Telling {
-    On,
-    Off,
-}
-
 /// Never needed inside, and each a way out or a way deeper into the kernel.
 const CLOSED: &[&str] = &[
     // other processes
@@ -169,7 +162,7 @@ const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, 0x0004_0000];
 const WRITING: u32 = 0o1 | 0o2 | 0o100 | 0o1000;
 
 /// The filter as the kernel takes it.
-pub(crate) fn filter(arch: Arch, sockets: Sockets, telling: Telling) -> Vec<Instruction> {
+pub(crate) fn filter(arch: Arch, sockets: Sockets) -> Vec<Instruction> {
     let mut program = Program::new(arch.audit(), arch.foreign());
     let refuse = Verdict::Errno(libc::EPERM);
 
@@ -202,14 +195,13 @@ pub(crate) fn filter(arch: Arch, sockets: Sockets, telling: Telling) -> Vec<Inst
         }
     }
     on_argument("socketpair", 0, Test::NoneOf(&[AF_UNIX]), refuse);
-    if telling == Telling::On {
-        on_argument("openat", 2, Test::AnyBit(WRITING), Verdict::Notify);
-        on_argument("open", 1, Test::AnyBit(WRITING), Verdict::Notify);
-        on_argument("sendto", 4, Test::NotZero, Verdict::Notify);
-        for (name, _) in super::notify::TOLD {
-            if let Some(number) = arch.number(name) {
-                program.on(number, Verdict::Notify);
-            }
+    // The supervisor is told of these, and lets them go on to the kernel's own decision.
+    on_argument("openat", 2, Test::AnyBit(WRITING), Verdict::Notify);
+    on_argument("open", 1, Test::AnyBit(WRITING), Verdict::Notify);
+    on_argument("sendto", 4, Test::NotZero, Verdict::Notify);
+    for (name, _) in super::notify::TOLD {
+        if let Some(number) = arch.number(name) {
+            program.on(number, Verdict::Notify);
         }
     }
     if let Some(number) = arch.number("clone3") {
@@ -232,18 +224,13 @@ mod tests {
 
     fn verdict(arch: Arch, sockets: Sockets, name: &str, arguments: [u64; 6]) -> Verdict {
         let number = arch.number(name).expect("a system call of this machine");
-        run(
-            &filter(arch, sockets, Telling::On),
-            arch.audit(),
-            number,
-            arguments,
-        )
+        run(&filter(arch, sockets), arch.audit(), number, arguments)
     }
 
     #[test]
     fn the_filter_fits_the_kernel_on_both_machines() {
         for arch in BOTH {
-            let length = filter(arch, Sockets::PairsAndTcp, Telling::On).len();
+            let length = filter(arch, Sockets::PairsAndTcp).len();
             assert!(length < 4096, "{length} instructions for {arch:?}");
         }
     }
@@ -316,7 +303,7 @@ mod tests {
 
     #[test]
     fn another_machines_calls_end_the_process_and_x32_does_not_exist() {
-        let program = filter(Arch::X86_64, Sockets::Held, Telling::Off);
+        let program = filter(Arch::X86_64, Sockets::Held);
         assert_eq!(run(&program, 0x4000_0003, 11, [0; 6]), Verdict::Kill);
         let x32 = run(&program, Arch::X86_64.audit(), 0x4000_0000 | 59, [0; 6]);
         assert_eq!(x32, Verdict::Errno(libc::ENOSYS));

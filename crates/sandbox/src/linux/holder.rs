@@ -6,33 +6,42 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use landlock::RulesetCreated;
+use protocol::sandbox::Tier;
+use rustix::net::{AddressFamily, SocketType};
 use rustix::process::DumpableBehavior;
 
 use super::bpf::Instruction;
-use super::filter::{Arch, Sockets, Telling, filter};
+use super::filter::{Arch, Sockets, filter};
 use super::init;
 use super::landlock::{Rules, ruleset};
 use super::message::{Forked, Layer, Ready, Spawn};
 use super::plan::Plan;
 use super::sys::{self, Side, new};
 use super::wire::Wire;
-use super::{layers, root};
+use super::{layers, limits, root};
 
-/// The namespaces of a room.
-pub(crate) const ROOM: u64 =
-    new::USER | new::MOUNT | new::PID | new::NET | new::IPC | new::UTS | new::CGROUP;
+/// The namespaces that a plan needs.
+pub(crate) fn namespaces(plan: &Plan) -> u64 {
+    match plan.tier {
+        Tier::Room => {
+            new::USER | new::MOUNT | new::PID | new::NET | new::IPC | new::UTS | new::CGROUP
+        }
+        Tier::Walls | Tier::None => 0,
+    }
+}
 
 /// What the holder keeps ready for every command.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(crate) plan: Plan,
+    pub(crate) rules: Rules,
     pub(crate) ruleset: Option<RulesetCreated>,
-    pub(crate) filter: Vec<Instruction>,
+    pub(crate) filter: Option<Vec<Instruction>>,
     /// A copy of the whole tree outside, for widening.
     pub(crate) host: Option<OwnedFd>,
 }
 
-/// Runs the holder to its end. The caller has just been forked into the namespaces of [`ROOM`].
+/// Runs the holder to its end. The caller has just been forked into the plan's namespaces.
 pub(crate) fn run(plan: Plan, wire: &Wire, keep_host: bool) -> ! {
     let room = match build(plan, wire, keep_host) {
         Ok(room) => room,
@@ -41,55 +50,89 @@ pub(crate) fn run(plan: Plan, wire: &Wire, keep_host: bool) -> ! {
             sys::exit_now(125);
         }
     };
-    // Children are reaped by the kernel; each tells its end itself.
-    sys::on_signal(libc::SIGCHLD, libc::SIG_IGN);
+    let mut orphans = Orphans::new(room.plan.tier);
     loop {
-        match wire.receive::<Spawn>() {
-            Ok(Some((spawn, fds))) => fork_init(&room, &spawn, fds, wire),
+        match wire.receive_with(|| orphans.end()) {
+            Ok(Some((spawn, fds))) => {
+                if let Some(init) = fork_init(&room, &spawn, fds, wire) {
+                    orphans.inits.push(init);
+                }
+            }
             Ok(None) | Err(_) => sys::exit_now(0),
         }
     }
 }
 
-fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, String)> {
-    map_user(&plan).map_err(|error| (Layer::Namespaces, error.to_string()))?;
-    let host = if layers::on("root") {
-        root::assemble(&plan, keep_host)
-            .map_err(|(what, error)| (Layer::Root, format!("{what}: {error}")))?
-    } else {
-        None
-    };
-    let loopback = |error: std::io::Error| (Layer::Loopback, error.to_string());
-    let listener = {
-        let address = (Ipv4Addr::LOCALHOST, 0);
-        let socket = rustix::net::socket(
-            rustix::net::AddressFamily::INET,
-            rustix::net::SocketType::DGRAM,
-            None,
-        );
-        sys::raise_loopback(socket.map_err(|e| loopback(e.into()))?).map_err(loopback)?;
-        TcpListener::bind(address).map_err(loopback)?
-    };
-    let proxy_port = listener.local_addr().map_err(loopback)?.port();
+/// Keeps the room free of what commands leave behind. In a room the kernel does that; where there
+/// are only walls, what outlives its init becomes the holder's child and is ended here.
+#[derive(Debug)]
+struct Orphans {
+    inits: Vec<i32>,
+}
 
-    let rules = Rules {
-        readable: vec!["/".into()],
-        writable: plan.writable(),
-        devices: vec!["/dev".into()],
-        ..Rules::default()
-    };
-    let ruleset = if layers::on("landlock") {
+impl Orphans {
+    fn new(tier: Tier) -> Self {
+        if tier == Tier::Room {
+            // Reaped by the kernel; each init tells its end itself.
+            sys::on_signal(libc::SIGCHLD, libc::SIG_IGN);
+        } else {
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+            sys::interrupt_on(libc::SIGCHLD);
+        }
+        Self { inits: Vec::new() }
+    }
+
+    fn end(&mut self) {
+        while let Ok(Some((pid, _))) = sys::ended_child() {
+            self.inits.retain(|init| *init != pid);
+        }
+        for pid in limits::children(std::process::id() as i32) {
+            if !self.inits.contains(&pid) {
+                sys::kill(pid, libc::SIGKILL);
+            }
+        }
+    }
+}
+
+fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, String)> {
+    let in_room = plan.tier == Tier::Room;
+    let mut host = None;
+    if in_room {
+        map_user(&plan).map_err(|error| (Layer::Namespaces, error.to_string()))?;
+        if layers::on("root") {
+            host = root::assemble(&plan, keep_host)
+                .map_err(|(what, error)| (Layer::Root, format!("{what}: {error}")))?;
+        }
+    }
+    let loopback = |error: std::io::Error| (Layer::Loopback, error.to_string());
+    if in_room {
+        let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
+        let socket = rustix::net::socket(family, kind, None).map_err(|e| loopback(e.into()))?;
+        sys::raise_loopback(socket).map_err(loopback)?;
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(loopback)?;
+    let port = listener.local_addr().map_err(loopback)?.port();
+
+    let rules = plan.rules(port);
+    let ruleset = if layers::on("landlock") && plan.tier != Tier::None {
         Some(ruleset(&rules).map_err(|why| (Layer::Landlock, why))?)
     } else {
         None
     };
-    let filter = filter(Arch::HERE, Sockets::Held, Telling::On);
+    let sockets = match (plan.tier, plan.reaches_hosts) {
+        (Tier::Room, _) => Sockets::Held,
+        (Tier::Walls | Tier::None, true) => Sockets::PairsAndTcp,
+        (Tier::Walls | Tier::None, false) => Sockets::PairsOnly,
+    };
+    let wanted = layers::on("seccomp") && plan.tier != Tier::None;
+    let filter = wanted.then(|| filter(Arch::HERE, sockets));
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| (Layer::Namespaces, error.to_string()))?;
-    let told = wire.send(&Ready::Built { proxy_port }, &[listener.as_fd()]);
+    let told = wire.send(&Ready::Built, &[listener.as_fd()]);
     told.map_err(|error| (Layer::Namespaces, error.to_string()))?;
     Ok(Room {
         plan,
+        rules,
         ruleset,
         filter,
         host,
@@ -103,19 +146,26 @@ fn map_user(plan: &Plan) -> std::io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", plan.gid))
 }
 
-fn fork_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>, wire: &Wire) {
+/// Forks an init for a command; its pid, as the holder sees it.
+fn fork_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>, wire: &Wire) -> Option<i32> {
+    let flags = if room.plan.tier == Tier::Room {
+        new::PID | new::MOUNT
+    } else {
+        0
+    };
     // SAFETY: the holder has one thread.
-    match unsafe { sys::fork_with(new::PID | new::MOUNT) } {
+    match unsafe { sys::fork_with(flags) } {
         Ok(Side::Child) => {
             let streams = fds.split_off(1.min(fds.len()));
             let Some(report) = fds.pop() else {
                 sys::exit_now(125)
             };
-            init::run(room, spawn, Wire::from_fd(report), streams)
+            init::run(room, spawn, &Wire::from_fd(report), streams)
         }
-        Ok(Side::Parent(_, pidfd)) => {
+        Ok(Side::Parent(pid, pidfd)) => {
             // Where Ward has gone, the next `receive` ends the room.
             let _ = wire.send(&Forked::Yes, &[pidfd.as_fd()]);
+            Some(pid)
         }
         Err(error) => {
             let _ = wire.send(
@@ -124,6 +174,7 @@ fn fork_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>, wire: &Wire) {
                 },
                 &[],
             );
+            None
         }
     }
 }

@@ -6,11 +6,13 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
+use protocol::sandbox::Tier;
 use rustix::fs::CWD;
 use rustix::mount::{
-    MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind_recursive, move_mount, open_tree,
+    MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_bind_recursive, move_mount,
+    open_tree,
 };
-use rustix::process::{DumpableBehavior, Resource, Rlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 
 use super::holder::Room;
 use super::landlock::{Rules, restrict, ruleset};
@@ -28,10 +30,14 @@ fn layer<E: ToString>(layer: Layer) -> impl Fn(E) -> Refused {
 }
 
 /// Runs a command to its end. Only for a process just forked into new pid and mount namespaces.
-pub(crate) fn run(room: &Room, spawn: &Spawn, report: Wire, streams: Vec<OwnedFd>) -> ! {
+pub(crate) fn run(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> ! {
     sys::on_signal(libc::SIGCHLD, libc::SIG_DFL);
-    let code = match start(room, spawn, &report, streams) {
-        Ok(command) => watch(command, &report),
+    sys::hold_signals(HEARD);
+    if room.plan.tier != Tier::Room {
+        stand_alone();
+    }
+    let code = match start(room, spawn, report, streams) {
+        Ok(command) => watch(command, report, room.plan.tier),
         Err((layer, why)) => {
             let _ = report.send(&Report::Failed(Failure::Layer { layer, why }), &[]);
             125
@@ -42,11 +48,12 @@ pub(crate) fn run(room: &Room, spawn: &Spawn, report: Wire, streams: Vec<OwnedFd
 
 /// Puts up the command's own layers and forks it; its pid.
 fn start(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> Result<i32, Refused> {
-    if layers::on("root") {
+    if layers::on("root") && room.plan.tier == Tier::Room {
         let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         mount("proc", "/proc", "proc", quiet, None).map_err(layer(Layer::Proc))?;
         limits::processes(room.plan.pids);
         protect(&spawn.protected)?;
+        hide(&spawn.hidden)?;
         for widening in &spawn.widened {
             widen(room, widening)?;
         }
@@ -92,34 +99,61 @@ fn start(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> Re
     }
 }
 
+/// The signals that init hears; one to end everything at once where the kernel would not.
+const HEARD: &[i32] = &[libc::SIGCHLD, libc::SIGTERM, libc::SIGHUP, END_ALL];
+/// Ends everything below init.
+pub(crate) const END_ALL: i32 = libc::SIGUSR1;
+
+/// Without a pid namespace init keeps what its command leaves behind, and ends it with the holder.
+fn stand_alone() {
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::USR1));
+}
+
 /// Waits for the command, reaping what else ends; tells how it ended.
-fn watch(command: i32, report: &Wire) -> i32 {
-    sys::on_signal(
-        libc::SIGTERM,
-        pass_on as extern "C" fn(i32) as libc::sighandler_t,
-    );
-    sys::on_signal(
-        libc::SIGHUP,
-        pass_on as extern "C" fn(i32) as libc::sighandler_t,
-    );
-    loop {
-        match sys::wait_any() {
-            Ok((pid, status)) if pid == command => {
-                let _ = report.send(&Report::Ended { status }, &[]);
-                return 0;
+fn watch(command: i32, report: &Wire, tier: Tier) -> i32 {
+    let mut status = None;
+    while status.is_none() {
+        match sys::next_signal(HEARD) {
+            libc::SIGCHLD => {
+                while let Ok(Some((pid, how))) = sys::ended_child() {
+                    if pid == command {
+                        status = Some(how);
+                    }
+                }
             }
-            Ok(_) => {}
-            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-            Err(_) => return 125,
+            END_ALL => pass_on(libc::SIGKILL, tier),
+            signal if signal > 0 => pass_on(signal, tier),
+            _ => {}
         }
+    }
+    if tier != Tier::Room {
+        end_all();
+    }
+    let status = status.unwrap_or(0);
+    let _ = report.send(&Report::Ended { status }, &[]);
+    0
+}
+
+/// Hands a signal to everything but init.
+fn pass_on(signal: i32, tier: Tier) {
+    if tier == Tier::Room {
+        // In a pid namespace of its own, "all that I may" is all there is.
+        return sys::kill(-1, signal);
+    }
+    for pid in limits::descendants(std::process::id() as i32) {
+        sys::kill(pid, signal);
     }
 }
 
-/// Hands a signal to everything in the namespace but init.
-extern "C" fn pass_on(signal: i32) {
-    // SAFETY: kill is async-signal-safe; -1 means "all that I may", which is this namespace.
-    unsafe {
-        libc::kill(-1, signal);
+/// Ends everything below init and waits until it is gone. What a process leaves behind when it ends
+/// has no other parent to go to than init.
+fn end_all() {
+    loop {
+        pass_on(libc::SIGKILL, Tier::Walls);
+        if sys::wait_for_child().is_err() {
+            return;
+        }
     }
 }
 
@@ -144,6 +178,19 @@ fn protect(paths: &[Protected]) -> Result<(), Refused> {
             };
         let name = CString::new(path.as_os_str().as_bytes()).map_err(layer(Layer::Protection))?;
         mount_setattr(CWD, &name, attributes, Reach::Below).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Covers sockets: a path leads to whoever listens there, past any network namespace.
+fn hide(sockets: &[std::path::PathBuf]) -> Result<(), Refused> {
+    for socket in sockets {
+        match mount_bind("/dev/null", socket) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+            Err(error) => {
+                return Err((Layer::Protection, format!("{}: {error}", socket.display())));
+            }
+        }
     }
     Ok(())
 }
@@ -267,23 +314,16 @@ fn confine(room: &Room, spawn: &Spawn, report: &Wire, streams: &[OwnedFd]) -> Re
         };
         restrict(ruleset).map_err(layer(Layer::Landlock))?;
     }
-    if layers::on("seccomp") {
-        let listener = sys::install_filter(&room.filter, true).map_err(layer(Layer::Seccomp))?;
-        if let Some(listener) = &listener {
-            let sent = report.send(&Report::Listening, &[listener.as_fd()]);
-            sent.map_err(layer(Layer::Seccomp))?;
-        }
+    if let Some(filter) = &room.filter {
+        let listener = sys::install_filter(filter).map_err(layer(Layer::Seccomp))?;
+        let sent = report.send(&Report::Listening, &[listener.as_fd()]);
+        sent.map_err(layer(Layer::Seccomp))?;
     }
     Ok(())
 }
 
 fn widened_rules(room: &Room, spawn: &Spawn) -> Rules {
-    let mut rules = Rules {
-        readable: vec!["/".into()],
-        writable: room.plan.writable(),
-        devices: vec!["/dev".into()],
-        ..Rules::default()
-    };
+    let mut rules = room.rules.clone();
     let written = spawn
         .widened
         .iter()

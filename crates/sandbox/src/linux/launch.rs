@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use serde::{Deserialize, Serialize};
 
-use super::holder::{self, ROOM};
+use super::holder;
 use super::message::{Layer, Ready};
 use super::plan::Plan;
 use super::sys::{self, CLONE_PARENT, Side};
@@ -28,9 +28,6 @@ pub(crate) struct Holder {
     pub(crate) wire: Wire,
     pub(crate) pid: i32,
     pidfd: OwnedFd,
-    /// The proxy's socket: it listens inside the room.
-    pub(crate) proxy: TcpListener,
-    pub(crate) proxy_port: u16,
 }
 
 impl Drop for Holder {
@@ -53,12 +50,15 @@ enum Launched {
     No { why: String },
 }
 
-/// Starts a holder and waits until its room is built.
-pub(crate) fn launch(plan: Plan) -> Result<Holder, SandboxError> {
+/// Starts a holder and waits until its room is built. With it comes the proxy's socket, which
+/// listens inside the room.
+pub(crate) fn launch(plan: Plan) -> Result<(Holder, TcpListener), SandboxError> {
     let (wire, theirs) = Wire::pair().map_err(|error| no_namespaces(&error))?;
     let (pid, pidfd) = if has_one_thread() {
         // SAFETY: this process has one thread, and it is here.
-        match unsafe { sys::fork_with(ROOM) }.map_err(|error| no_namespaces(&error))? {
+        match unsafe { sys::fork_with(holder::namespaces(&plan)) }
+            .map_err(|error| no_namespaces(&error))?
+        {
             Side::Child => {
                 drop(wire);
                 holder::run(plan, &theirs, false)
@@ -78,14 +78,8 @@ pub(crate) fn launch(plan: Plan) -> Result<Holder, SandboxError> {
         })
     };
     match ready {
-        Ok(Some((Ready::Built { proxy_port }, mut fds))) => match fds.pop() {
-            Some(fd) => Ok(Holder {
-                wire,
-                pid,
-                pidfd,
-                proxy: TcpListener::from(fd),
-                proxy_port,
-            }),
+        Ok(Some((Ready::Built, mut fds))) => match fds.pop() {
+            Some(proxy) => Ok((Holder { wire, pid, pidfd }, TcpListener::from(proxy))),
             None => failed(Layer::Loopback, "the proxy's socket did not arrive".into()),
         },
         Ok(Some((Ready::Failed { layer, why }, _))) => failed(layer, why),
@@ -141,7 +135,7 @@ pub(crate) fn enter_if_launcher() {
         sys::exit_now(125)
     };
     // SAFETY: `main` calls this first, before any thread.
-    match unsafe { sys::fork_with(ROOM | CLONE_PARENT) } {
+    match unsafe { sys::fork_with(holder::namespaces(&plan) | CLONE_PARENT) } {
         Ok(Side::Child) => {
             // The wire's other copy: it would keep the room open when Ward has gone.
             let null = std::fs::File::open("/dev/null");

@@ -21,20 +21,40 @@ pub(crate) fn tree_memory(pid: i32) -> u64 {
         if let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) {
             total += kilobytes(&status, "RssAnon:") + kilobytes(&status, "RssShmem:");
         }
-        let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
-            continue;
-        };
-        for thread in threads.flatten() {
-            let children = std::fs::read_to_string(thread.path().join("children"));
-            pids.extend(
-                children
-                    .unwrap_or_default()
-                    .split_whitespace()
-                    .filter_map(|p| p.parse::<i32>().ok()),
-            );
-        }
+        pids.extend(children(pid));
     }
     total * 1024
+}
+
+/// The processes that a process has started and that still run.
+pub(crate) fn children(pid: i32) -> Vec<i32> {
+    let mut pids = Vec::new();
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        pids.extend(
+            children
+                .split_whitespace()
+                .filter_map(|pid| pid.parse::<i32>().ok()),
+        );
+    }
+    pids
+}
+
+/// Everything below a process.
+pub(crate) fn descendants(pid: i32) -> Vec<i32> {
+    let mut found = children(pid);
+    let mut at = 0;
+    // Bounded, as the tree may grow while it is walked.
+    while at < found.len() && found.len() < 65_536 {
+        let below = children(found[at]);
+        found.extend(below);
+        at += 1;
+    }
+    found
 }
 
 fn kilobytes(status: &str, name: &str) -> u64 {

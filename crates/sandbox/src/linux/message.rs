@@ -38,8 +38,8 @@ impl<'de> Deserialize<'de> for OsText {
 /// Holder to Ward, once: the room is built, or it is not.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Ready {
-    /// With the proxy's listening socket and its port.
-    Built { proxy_port: u16 },
+    /// With the proxy's listening socket.
+    Built,
     /// Which layer failed, and why.
     Failed { layer: Layer, why: String },
 }
@@ -56,6 +56,8 @@ pub(crate) struct Spawn {
     pub(crate) keeps_terminal: bool,
     /// Paths of the workspace to close for writing.
     pub(crate) protected: Vec<Protected>,
+    /// Sockets of the workspace that others listen on.
+    pub(crate) hidden: Vec<PathBuf>,
     pub(crate) widened: Vec<Widening>,
 }
 

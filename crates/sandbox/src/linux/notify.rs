@@ -6,54 +6,100 @@
 
 use std::ffi::CString;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
-use protocol::sandbox::{Stopped, StoppedAccess};
+use protocol::sandbox::{Stopped, StoppedAccess, Tier};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 
 use super::filter::Arch;
+use super::plan::Plan;
 use super::sys::{self, Notification};
 
-/// Where a call keeps a path: the argument with the folder's descriptor, and the one with the path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a call tells in its arguments.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Told {
-    /// A path relative to the working directory.
-    Path(usize),
-    /// A path relative to a descriptor.
-    At(usize, usize),
-    /// Two of them.
-    Two((Option<usize>, usize), (Option<usize>, usize)),
+    /// Paths that it would change.
+    Paths(&'static [PathArgument]),
     /// `openat2`: the flags lie in memory.
     Openat2,
     /// A socket address and its length.
     Address(usize, usize),
 }
 
-/// The calls that are told whatever their arguments. `open`, `openat` and `sendto` are told too,
-/// where they write or name an address.
+/// A path among a call's arguments.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathArgument {
+    need: Need,
+    /// Where the folder's descriptor is that the path starts from; the working directory where left out.
+    folder: Option<usize>,
+    path: usize,
+}
+
+/// What has to be at a path for the call to get as far as the wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Something: what is not there cannot be changed.
+    Something,
+    /// Nothing: what is there cannot be made.
+    Nothing,
+    /// No matter.
+    Either,
+}
+
+const fn from(need: Need, path: usize) -> PathArgument {
+    PathArgument {
+        need,
+        folder: None,
+        path,
+    }
+}
+
+const fn at(need: Need, folder: usize, path: usize) -> PathArgument {
+    PathArgument {
+        need,
+        folder: Some(folder),
+        path,
+    }
+}
+
+/// The calls that are told whatever their arguments.
 pub(crate) const TOLD: &[(&str, Told)] = &[
     ("openat2", Told::Openat2),
-    ("creat", Told::Path(0)),
-    ("mkdir", Told::Path(0)),
-    ("mkdirat", Told::At(0, 1)),
-    ("rmdir", Told::Path(0)),
-    ("unlink", Told::Path(0)),
-    ("unlinkat", Told::At(0, 1)),
-    ("rename", Told::Two((None, 0), (None, 1))),
-    ("renameat", Told::Two((Some(0), 1), (Some(2), 3))),
-    ("renameat2", Told::Two((Some(0), 1), (Some(2), 3))),
-    ("link", Told::Path(1)),
-    ("linkat", Told::At(2, 3)),
-    ("symlink", Told::Path(1)),
-    ("symlinkat", Told::At(1, 2)),
-    ("mknod", Told::Path(0)),
-    ("mknodat", Told::At(0, 1)),
-    ("truncate", Told::Path(0)),
-    ("chmod", Told::Path(0)),
-    ("fchmodat", Told::At(0, 1)),
+    ("creat", Told::Paths(&[from(Need::Either, 0)])),
+    ("mkdir", Told::Paths(&[from(Need::Nothing, 0)])),
+    ("mkdirat", Told::Paths(&[at(Need::Nothing, 0, 1)])),
+    ("rmdir", Told::Paths(&[from(Need::Something, 0)])),
+    ("unlink", Told::Paths(&[from(Need::Something, 0)])),
+    ("unlinkat", Told::Paths(&[at(Need::Something, 0, 1)])),
+    (
+        "rename",
+        Told::Paths(&[from(Need::Something, 0), from(Need::Either, 1)]),
+    ),
+    (
+        "renameat",
+        Told::Paths(&[at(Need::Something, 0, 1), at(Need::Either, 2, 3)]),
+    ),
+    (
+        "renameat2",
+        Told::Paths(&[at(Need::Something, 0, 1), at(Need::Either, 2, 3)]),
+    ),
+    ("link", Told::Paths(&[from(Need::Nothing, 1)])),
+    ("linkat", Told::Paths(&[at(Need::Nothing, 2, 3)])),
+    ("symlink", Told::Paths(&[from(Need::Nothing, 1)])),
+    ("symlinkat", Told::Paths(&[at(Need::Nothing, 1, 2)])),
+    ("mknod", Told::Paths(&[from(Need::Nothing, 0)])),
+    ("mknodat", Told::Paths(&[at(Need::Nothing, 0, 1)])),
+    ("truncate", Told::Paths(&[from(Need::Something, 0)])),
     ("connect", Told::Address(1, 2)),
+];
+
+/// The calls that are told where they write or name an address; the filter looks at that.
+const TOLD_SOMETIMES: &[(&str, Told)] = &[
+    ("open", Told::Paths(&[from(Need::Either, 0)])),
+    ("openat", Told::Paths(&[at(Need::Either, 0, 1)])),
+    ("sendto", Told::Address(4, 5)),
 ];
 
 /// No more than this many are told of one command.
@@ -75,30 +121,28 @@ pub(crate) struct Watcher {
     root: Option<OwnedFd>,
     workspace: PathBuf,
     home: PathBuf,
+    /// Where writing is allowed, where mounts do not say it.
+    writable: Option<Vec<PathBuf>>,
     calls: Vec<(i32, Told)>,
     seen: Seen,
 }
 
 impl Watcher {
     /// A watcher for a command whose init has this pid.
-    pub(crate) fn new(init: i32, workspace: &Path, home: &Path) -> Self {
+    pub(crate) fn new(init: i32, plan: &Plan) -> Self {
         let arch = Arch::HERE;
-        let also = [
-            ("open", Told::Path(0)),
-            ("openat", Told::At(0, 1)),
-            ("sendto", Told::Address(4, 5)),
-        ];
         let calls = TOLD
             .iter()
-            .chain(&also)
+            .chain(TOLD_SOMETIMES)
             .filter_map(|(name, told)| Some((i32::try_from(arch.number(name)?).ok()?, *told)))
             .collect();
         let path = format!("/proc/{init}/root");
         let root = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
         Self {
             root,
-            workspace: workspace.into(),
-            home: home.into(),
+            workspace: plan.workspace.clone(),
+            home: plan.home_inside().to_owned(),
+            writable: (plan.tier != Tier::Room).then(|| plan.rules(0).writable),
             calls,
             seen: Seen::default(),
         }
@@ -110,19 +154,13 @@ impl Watcher {
             return;
         };
         match *told {
-            Told::Path(path) => self.look_at(call, None, path),
-            Told::At(folder, path) => self.look_at(call, Some(folder), path),
-            Told::Two(one, other) => {
-                self.look_at(call, one.0, one.1);
-                self.look_at(call, other.0, other.1);
-            }
+            Told::Paths(paths) => paths.iter().for_each(|path| self.look_at(call, path)),
             Told::Openat2 => {
                 let mut flags = [0_u8; 8];
                 let read = sys::read_memory(call.pid, call.arguments[2], &mut flags);
-                let writing =
-                    (OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC).bits();
-                if read.is_ok() && u64::from_le_bytes(flags) & u64::from(writing) != 0 {
-                    self.look_at(call, Some(0), 1);
+                let writing = OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+                if read.is_ok() && u64::from_le_bytes(flags) & u64::from(writing.bits()) != 0 {
+                    self.look_at(call, &at(Need::Either, 0, 1));
                 }
             }
             Told::Address(address, length) => self.look_at_address(call, address, length),
@@ -134,27 +172,20 @@ impl Watcher {
         self.seen
     }
 
-    fn look_at(&mut self, call: &Notification, folder: Option<usize>, path: usize) {
-        let Some(path) = self.absolute(call, folder, path) else {
+    fn look_at(&mut self, call: &Notification, argument: &PathArgument) {
+        let Some(path) = self.absolute(call, argument) else {
             return;
         };
-        let shown = path.to_string_lossy();
-        if self.seen.stopped.iter().any(|s| s.target == shown)
-            || self.seen.scratch.iter().any(|s| *s == shown)
-        {
-            return;
-        }
-        if self.closed_for_writing(&path) {
-            if !path.starts_with(&self.workspace) && !writable_outside(&path) {
-                // The user could not have written there either: not the wall's doing.
-                return;
+        if self.is_closed(&path, argument.need) {
+            // Where the user could not have written either, it is not the wall's doing.
+            if path.starts_with(&self.workspace) || writable_outside(&path) {
+                self.stop(StoppedAccess::Write, path.to_string_lossy().into_owned());
             }
-            self.stop(StoppedAccess::Write, shown.into_owned());
-        } else if path.starts_with(&self.home)
-            && !path.starts_with(&self.workspace)
-            && self.seen.scratch.len() < MOST
-        {
-            self.seen.scratch.push(shown.into_owned());
+        } else if path.starts_with(&self.home) && !path.starts_with(&self.workspace) {
+            let shown = path.to_string_lossy();
+            if self.seen.scratch.len() < MOST && !self.seen.scratch.iter().any(|s| *s == shown) {
+                self.seen.scratch.push(shown.into_owned());
+            }
         }
     }
 
@@ -165,27 +196,44 @@ impl Watcher {
         }
     }
 
-    /// Whether the mount that the path lies on refuses writing, as the command sees it.
-    fn closed_for_writing(&self, path: &Path) -> bool {
+    /// Whether the wall refuses writing at a path, as the command sees it.
+    fn is_closed(&self, path: &Path, need: Need) -> bool {
         let Some(root) = &self.root else { return false };
         let resolve = |path: &Path| {
             let path = CString::new(path.as_os_str().as_bytes()).ok()?;
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             rustix::fs::openat2(root, &path, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()
         };
-        let Some(place) = resolve(path).or_else(|| resolve(path.parent()?)) else {
-            // Not even the folder is there: nothing to refuse but the path itself.
-            return false;
+        let there = resolve(path);
+        let place = match (there, need) {
+            (Some(_), Need::Nothing) | (None, Need::Something) => return false,
+            (Some(place), Need::Something | Need::Either) => Some(place),
+            (None, Need::Nothing | Need::Either) => path.parent().and_then(resolve),
         };
-        rustix::fs::fstatvfs(&place).is_ok_and(|vfs| vfs.f_flag.contains(StatVfsMountFlags::RDONLY))
+        // Where not even the folder is there, the path itself is what fails.
+        let Some(place) = place else { return false };
+        match &self.writable {
+            None => {
+                let vfs = rustix::fs::fstatvfs(&place);
+                vfs.is_ok_and(|vfs| vfs.f_flag.contains(StatVfsMountFlags::RDONLY))
+            }
+            Some(writable) => {
+                let real = std::fs::read_link(format!("/proc/self/fd/{}", place.as_raw_fd()));
+                real.is_ok_and(|real| {
+                    !real.starts_with("/dev") && !writable.iter().any(|w| real.starts_with(w))
+                })
+            }
+        }
     }
 
-    fn absolute(&self, call: &Notification, folder: Option<usize>, path: usize) -> Option<PathBuf> {
-        let path = read_path(call.pid, call.arguments[path])?;
+    fn absolute(&self, call: &Notification, argument: &PathArgument) -> Option<PathBuf> {
+        let path = read_path(call.pid, call.arguments[argument.path])?;
         if path.is_absolute() {
             return Some(folded(&path));
         }
-        let descriptor = folder.map_or(libc::AT_FDCWD, |folder| call.arguments[folder] as i32);
+        let descriptor = argument
+            .folder
+            .map_or(libc::AT_FDCWD, |folder| call.arguments[folder] as i32);
         let base = if descriptor == libc::AT_FDCWD {
             std::fs::read_link(format!("/proc/{}/cwd", call.pid))
         } else {
@@ -271,7 +319,7 @@ fn folded(path: &Path) -> PathBuf {
                 folded.pop();
             }
             Component::RootDir | Component::Normal(_) | Component::Prefix(_) => {
-                folded.push(component)
+                folded.push(component);
             }
         }
     }

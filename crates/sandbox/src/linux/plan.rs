@@ -1,15 +1,17 @@
 //! What a room will look like, worked out before it is built: by Ward, outside, where everything
 //! can still be seen.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use protocol::sandbox::Tier;
 use serde::{Deserialize, Serialize};
 
+use super::landlock::{Rules, Tcp};
 use super::toolchains::{self, Part};
 use crate::error::SandboxError;
-use crate::wall::Wall;
+use crate::wall::{Net, Wall};
 
 /// Where the system keeps what every program needs.
 const SYSTEM: &[&str] = &[
@@ -27,6 +29,18 @@ const SYSTEM: &[&str] = &[
     "/sys/devices/system/cpu",
 ];
 
+/// Devices that a command may use where it sees all of them.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/pts",
+    "/dev/ptmx",
+];
+
 /// Folders that cannot be a workspace: the wall around them would be none.
 const NEVER_A_WORKSPACE: &[&str] = &[
     "/", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys",
@@ -37,6 +51,8 @@ const NEVER_A_WORKSPACE: &[&str] = &[
 /// for the person who reads it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
+    /// How strongly it shall hold: a room, or walls alone.
+    pub(crate) tier: Tier,
     pub(crate) workspace: PathBuf,
     /// The home folder's path; what appears there is `scratch`.
     pub(crate) home: PathBuf,
@@ -58,6 +74,10 @@ pub(crate) struct Plan {
     pub(crate) pids: u32,
     /// Bytes of memory where no cgroup holds it.
     pub(crate) memory: u64,
+    /// A folder for what is temporary, where `/tmp` cannot be private.
+    pub(crate) temporary: PathBuf,
+    /// Whether any host may be reached.
+    pub(crate) reaches_hosts: bool,
 }
 
 /// A package cache: reads see what the user has, writes stay in the session.
@@ -70,11 +90,15 @@ pub(crate) struct Cache {
 
 impl Plan {
     /// Works a room out. `state` is the room's own folder and exists.
-    pub(crate) fn new(wall: &Wall, state: &Path) -> Result<Self, SandboxError> {
+    pub(crate) fn new(tier: Tier, wall: &Wall, state: &Path) -> Result<Self, SandboxError> {
         let home = home();
         let workspace = usable_workspace(&wall.workspace, &home, state)?;
         let scratch = state.join("home");
         make(&scratch)?;
+        let temporary = state.join("tmp");
+        if tier == Tier::Walls {
+            make(&temporary)?;
+        }
         if let Some(identity) = toolchains::git_identity(&home) {
             write(&scratch.join(".gitconfig"), &identity)?;
         }
@@ -114,6 +138,7 @@ impl Plan {
             Vec::new()
         };
         Ok(Self {
+            tier,
             workspace,
             home,
             scratch,
@@ -126,18 +151,78 @@ impl Plan {
             tmp: wall.limits.tmp,
             pids: wall.limits.pids,
             memory: wall.limits.memory,
+            temporary,
+            reaches_hosts: wall.net != Net::None,
         })
     }
 
-    /// Where a command may write, but for what is protected.
-    pub(crate) fn writable(&self) -> Vec<PathBuf> {
-        let mut paths = vec![
-            self.workspace.clone(),
-            self.home.clone(),
-            PathBuf::from("/tmp"),
-        ];
-        paths.push(PathBuf::from("/dev/shm"));
-        paths
+    /// What a command may open, in Landlock's terms.
+    pub(crate) fn rules(&self, proxy_port: u16) -> Rules {
+        if self.tier == Tier::Room {
+            let shared = ["/tmp", "/dev/shm"].map(PathBuf::from);
+            return Rules {
+                // The root holds only what may be read. A rule on it also covers the /proc that
+                // is mounted later.
+                readable: vec!["/".into()],
+                writable: [self.workspace.clone(), self.home.clone()]
+                    .into_iter()
+                    .chain(shared)
+                    .collect(),
+                devices: vec!["/dev".into()],
+                tcp: Tcp::Elsewhere,
+            };
+        }
+        let mut readable = self.readable.clone();
+        readable.extend(self.links.iter().map(|(link, _)| link.clone()));
+        readable.extend(self.caches.iter().map(|cache| cache.path.clone()));
+        readable.push("/proc".into());
+        Rules {
+            readable,
+            writable: vec![
+                self.workspace.clone(),
+                self.scratch.clone(),
+                self.temporary.clone(),
+            ],
+            devices: DEVICES.iter().map(PathBuf::from).collect(),
+            tcp: if self.reaches_hosts {
+                Tcp::OnlyTo(proxy_port)
+            } else {
+                Tcp::Closed
+            },
+        }
+    }
+
+    /// The home folder as a command is told it.
+    pub(crate) fn home_inside(&self) -> &Path {
+        if self.tier == Tier::Room {
+            &self.home
+        } else {
+            &self.scratch
+        }
+    }
+
+    /// The environment of a command, before what its request adds.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+            .filter(|(name, _)| {
+                name.to_str()
+                    .is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
+            })
+            .collect();
+        let mut set = |name: &str, value: &OsStr| environment.push((name.into(), value.into()));
+        if std::env::var_os("PATH").is_none() {
+            set("PATH", OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+        }
+        set("HOME", self.home_inside().as_os_str());
+        set("WARD_SANDBOX", OsStr::new(self.tier.as_str()));
+        if self.tier == Tier::Room {
+            set("TMPDIR", OsStr::new("/tmp"));
+        } else {
+            set("TMPDIR", self.temporary.as_os_str());
+            // The toolchain stays where it is, though the home folder is elsewhere.
+            set("RUSTUP_HOME", self.home.join(".rustup").as_os_str());
+        }
+        environment
     }
 }
 
@@ -276,22 +361,6 @@ const PASSED: &[&str] = &[
     "PYTHONUNBUFFERED",
 ];
 
-/// The environment of a command, before what its request adds.
-pub(crate) fn environment(home: &Path) -> Vec<(OsString, OsString)> {
-    let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
-        .filter(|(name, _)| {
-            name.to_str()
-                .is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
-        })
-        .collect();
-    if !environment.iter().any(|(name, _)| name == "PATH") {
-        environment.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
-    }
-    environment.push(("HOME".into(), home.into()));
-    environment.push(("TMPDIR".into(), "/tmp".into()));
-    environment
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,7 +383,7 @@ mod tests {
 
     #[test]
     fn what_only_its_owner_may_read_is_found_at_any_depth() {
-        use std::os::unix::fs::PermissionsExt as _;
+        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let make = |path: &str, mode| {
             let path = folder.path().join(path);

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use protocol::sandbox::Limit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, pidfd_send_signal};
 
 use super::limits;
 use super::message::Report;
 use super::notify::{Seen, Watcher, serve};
 use super::wire::Wire;
-use crate::room::End;
+use crate::command::{End, Stopper};
+use crate::gateway::Gateway;
 
 /// How long a command has between being asked to end and being ended.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
@@ -21,13 +21,14 @@ pub(crate) const GRACE: Duration = Duration::from_millis(100);
 /// A command to watch over.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    pub(crate) init: Arc<OwnedFd>,
+    pub(crate) stopper: Stopper,
     pub(crate) init_pid: i32,
     pub(crate) reports: Wire,
     pub(crate) listener: Option<OwnedFd>,
     pub(crate) watcher: Watcher,
     pub(crate) started: Instant,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) gateway: Arc<Gateway>,
     /// The bound on memory, where no cgroup keeps it.
     pub(crate) memory: Option<u64>,
 }
@@ -43,7 +44,7 @@ pub(crate) struct Watch {
 }
 
 impl Watched {
-    /// Watches to the end. `idle` is called with nothing to do but wait, once per wake-up.
+    /// Watches to the end.
     pub(crate) fn watch(mut self) -> Watch {
         let mut end = None;
         let mut limit = None;
@@ -72,6 +73,9 @@ impl Watched {
             {
                 self.listener = None;
             }
+            if ready.gateway {
+                self.gateway.start();
+            }
             if ready.report {
                 match self.reports.receive::<Report>() {
                     Ok(Some((Report::Ended { status }, _))) => end = Some(ended(status)),
@@ -86,13 +90,13 @@ impl Watched {
             let now = Instant::now();
             if let Some(at) = asked {
                 if now >= at + GRACE {
-                    let _ = pidfd_send_signal(&*self.init, Signal::KILL);
+                    self.stopper.kill();
                     asked = Some(now + Duration::from_secs(3600));
                 }
             } else if deadline.is_some_and(|at| now >= at) {
                 limit = Some(Limit::Time);
                 asked = Some(now);
-                let _ = pidfd_send_signal(&*self.init, Signal::TERM);
+                self.stopper.ask();
             }
             if let (Some(most), Some(at)) = (self.memory, next_look)
                 && now >= at
@@ -100,7 +104,7 @@ impl Watched {
                 let held = limits::tree_memory(self.init_pid);
                 if held > most {
                     limit = Some(Limit::Memory);
-                    let _ = pidfd_send_signal(&*self.init, Signal::KILL);
+                    self.stopper.kill();
                 }
                 // Far from the bound it need not be looked at often.
                 let pause = if held > most / 4 { 10 } else { 50 };
@@ -125,13 +129,17 @@ impl Watched {
     }
 
     fn poll(&self, wait: Option<Duration>, ended: bool) -> Ready {
-        let mut fds = vec![PollFd::new(&*self.init, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&*self.stopper.init, PollFlags::IN)];
         let report = (!ended).then(|| {
             fds.push(PollFd::new(&self.reports, PollFlags::IN));
             fds.len() - 1
         });
         let listener = self.listener.as_ref().map(|listener| {
             fds.push(PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN));
+            fds.len() - 1
+        });
+        let gateway = self.gateway.waiting().map(|socket| {
+            fds.push(PollFd::from_borrowed_fd(socket, PollFlags::IN));
             fds.len() - 1
         });
         let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
@@ -142,6 +150,7 @@ impl Watched {
             gone: ready(Some(0)),
             report: ready(report),
             listener: ready(listener),
+            gateway: ready(gateway),
         }
     }
 }
@@ -151,6 +160,7 @@ struct Ready {
     gone: bool,
     report: bool,
     listener: bool,
+    gateway: bool,
 }
 
 fn ended(status: i32) -> End {

@@ -176,8 +176,8 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     }
 }
 
-/// Puts up a seccomp filter; with a supervisor's descriptor where `tell` says so.
-pub(crate) fn install_filter(program: &[Instruction], tell: bool) -> io::Result<Option<OwnedFd>> {
+/// Puts up a seccomp filter; the descriptor on which a supervisor is told.
+pub(crate) fn install_filter(program: &[Instruction]) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Fprog {
         length: u16,
@@ -185,36 +185,26 @@ pub(crate) fn install_filter(program: &[Instruction], tell: bool) -> io::Result<
     }
     const NEW_LISTENER: libc::c_ulong = 1 << 3;
     const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
-    let length =
-        u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let length = u16::try_from(program.len()).map_err(too_long)?;
     let fprog = Fprog {
         length,
         instructions: program.as_ptr(),
     };
     let install = |flags: libc::c_ulong| {
+        let (mode, program) = (libc::SECCOMP_SET_MODE_FILTER, std::ptr::from_ref(&fprog));
         // SAFETY: `fprog` points at `length` instructions that live until the call returns.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_SET_MODE_FILTER,
-                flags,
-                std::ptr::from_ref(&fprog),
-            )
-        };
+        let result = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, program) };
         if result == -1 {
             Err(io::Error::last_os_error())
         } else {
             Ok(result as RawFd)
         }
     };
-    if !tell {
-        install(0)?;
-        return Ok(None);
-    }
     // WAIT_KILLABLE came with Linux 5.19; without it a signal may restart a call, nothing worse.
     let listener = install(NEW_LISTENER | WAIT_KILLABLE).or_else(|_| install(NEW_LISTENER))?;
     // SAFETY: the kernel has just made this descriptor for us.
-    Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
+    Ok(unsafe { OwnedFd::from_raw_fd(listener) })
 }
 
 /// One call that waits for the supervisor.
@@ -366,13 +356,14 @@ pub(crate) fn unblock_signals() {
     }
 }
 
-/// Waits for any child; its pid and raw status.
-pub(crate) fn wait_any() -> io::Result<(i32, i32)> {
+/// Takes the end of any child that has ended; its pid and raw status.
+pub(crate) fn ended_child() -> io::Result<Option<(i32, i32)>> {
     let mut status = 0;
     // SAFETY: `status` outlives the call.
-    match unsafe { libc::waitpid(-1, &mut status, 0) } {
+    match unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) } {
         -1 => Err(io::Error::last_os_error()),
-        pid => Ok((pid, status)),
+        0 => Ok(None),
+        pid => Ok(Some((pid, status))),
     }
 }
 
@@ -411,4 +402,79 @@ pub(crate) fn exec(
     // SAFETY: both lists end in a null pointer and point at strings that outlive the call.
     unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
     io::Error::last_os_error()
+}
+
+/// Lets a signal interrupt a wait, and do nothing else.
+pub(crate) fn interrupt_on(signal: i32) {
+    extern "C" fn nothing(_: i32) {}
+    // SAFETY: the action is zero but for a handler that does nothing; without SA_RESTART the call
+    // that waits comes back.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(i32) as libc::sighandler_t;
+        libc::sigaction(signal, &action, std::ptr::null_mut());
+    }
+}
+
+/// Sends a signal.
+pub(crate) fn kill(pid: i32, signal: i32) {
+    // SAFETY: plain numbers. That the process has gone is no failure.
+    unsafe {
+        libc::kill(pid, signal);
+    }
+}
+
+/// Holds these signals back until [`next_signal`] takes them.
+pub(crate) fn hold_signals(signals: &[i32]) {
+    // SAFETY: the set is made by sigemptyset before it is read.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in signals {
+            libc::sigaddset(&mut set, *signal);
+        }
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}
+
+/// Waits for one of the signals that are held back.
+pub(crate) fn next_signal(signals: &[i32]) -> i32 {
+    // SAFETY: the set is made by sigemptyset before it is read; no details are asked for.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in signals {
+            libc::sigaddset(&mut set, *signal);
+        }
+        libc::sigwaitinfo(&set, std::ptr::null_mut())
+    }
+}
+
+/// Waits until a child has ended; fails where there is none.
+pub(crate) fn wait_for_child() -> io::Result<()> {
+    loop {
+        // SAFETY: no status is asked for.
+        if unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } != -1 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EINTR) {
+            return Err(error);
+        }
+    }
+}
+
+/// Whether the kernel can tell a supervisor of calls.
+pub(crate) fn can_notify() -> bool {
+    const GET_ACTION_AVAIL: libc::c_ulong = 2;
+    let notify: u32 = 0x7fc0_0000;
+    // SAFETY: the kernel reads one word.
+    unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            GET_ACTION_AVAIL,
+            0,
+            std::ptr::from_ref(&notify),
+        ) == 0
+    }
 }

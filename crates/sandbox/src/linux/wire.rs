@@ -65,6 +65,14 @@ impl Wire {
 
     /// Waits for one message; none where the other side has ended.
     pub(crate) fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        self.receive_with(|| ())
+    }
+
+    /// Likewise, and does something whenever a signal interrupts the wait.
+    pub(crate) fn receive_with<T: DeserializeOwned>(
+        &self,
+        mut on_signal: impl FnMut(),
+    ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         // Most messages are small; a buffer for the largest is paged in only as far as it is used.
         let mut bytes = vec![0_u8; LARGEST];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
@@ -73,7 +81,7 @@ impl Wire {
             let mut into = [IoSliceMut::new(&mut bytes)];
             match recvmsg(&self.0, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC) {
                 Ok(message) => break message.bytes,
-                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::INTR) => on_signal(),
                 Err(error) => return Err(error.into()),
             }
         };

@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Context as _;
 use protocol::sandbox::{LayerStatus, SandboxStatus, Tier};
 
+use crate::folders;
 use crate::settings::{self, Settings};
 use crate::size::ByteSize;
 
@@ -49,7 +50,7 @@ struct Limits {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let settings = settings::read()?;
-    let status = sandbox::probe(settings.minimum);
+    let status = sandbox::probe(settings.minimum, &folders::state()?);
     let enough = status.tier >= status.minimum;
     if args.json {
         print_json(&status, &settings, enough)

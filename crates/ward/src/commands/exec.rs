@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sandbox::proxy::HostList;
 use sandbox::{Command, End, Net, Outcome, Room, RoomOptions, SandboxError, Stdio, Wall};
 
 use crate::cli::WARD_FAILED;
@@ -67,11 +68,9 @@ fn net(text: &str) -> Result<Net, String> {
     if text == "none" {
         return Ok(Net::None);
     }
-    let hosts: Vec<String> = text.split(',').map(|host| host.trim().to_owned()).collect();
-    if hosts.iter().any(String::is_empty) {
-        return Err("name hosts with commas between, such as `github.com,example.org:8443`".into());
-    }
-    Ok(Net::Hosts(hosts))
+    HostList::parse(text)
+        .map(Net::Hosts)
+        .map_err(|error| error.to_string())
 }
 
 pub(crate) fn run(args: Args) -> ExitCode {
@@ -150,10 +149,8 @@ mod tests {
     #[test]
     fn hosts_are_named_with_commas_between_and_none_is_none() {
         assert_eq!(net("none"), Ok(Net::None));
-        assert_eq!(
-            net("a.org, b.org:8443"),
-            Ok(Net::Hosts(vec!["a.org".into(), "b.org:8443".into()]))
-        );
+        let hosts = HostList::parse("a.org,b.org:8443").unwrap();
+        assert_eq!(net("a.org, b.org:8443"), Ok(Net::Hosts(hosts)));
         for text in ["", ",", "a.org,"] {
             assert!(net(text).is_err(), "{text}");
         }

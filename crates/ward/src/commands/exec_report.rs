@@ -47,9 +47,10 @@ pub(crate) fn lines(outcome: &Outcome, timeout: Option<Span>) -> Vec<String> {
         &mut lines,
         report.set_aside.iter().map(|aside| {
             format!(
-                "set aside: {} ({})",
+                "set aside: {} ({}); `ward aside restore {}` puts it back",
                 printable(&aside.path),
-                printable(&aside.reason)
+                printable(&aside.reason),
+                aside.id
             )
         }),
     );

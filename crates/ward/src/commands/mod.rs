@@ -1,6 +1,8 @@
 //! The sub-commands: one file each, with its arguments and what it does.
 
+pub(crate) mod aside;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 mod exec_report;
+pub(crate) mod serve;

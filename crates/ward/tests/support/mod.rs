@@ -25,6 +25,11 @@ impl Home {
         self.folder.path().join("work")
     }
 
+    /// Where `ward serve` keeps its store.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join(".local/share/ward")
+    }
+
     /// Writes the settings file.
     pub(crate) fn settings(&self, text: &str) {
         let folder = self.folder.path().join(".config/ward");

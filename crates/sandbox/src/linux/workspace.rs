@@ -1,0 +1,130 @@
+//! A workspace over the life of a room: what a command may not change when it starts, and what it
+//! must not leave behind when it ends.
+//!
+//! What appears while a command runs is taken for its doing, what appears while none runs for the
+//! person's.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use protocol::sandbox::SetAside;
+
+use super::message::Protected;
+use super::scan::{Found, Scanner};
+use super::sweep::sweep;
+use crate::aside::Aside;
+
+/// A workspace with what was found in it at the last look.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    root: PathBuf,
+    scanner: Scanner,
+    known: Found,
+    aside: Aside,
+    /// Sockets of the person's own programs.
+    hidden: BTreeSet<PathBuf>,
+    running: u32,
+    /// Set aside while something ran, not yet told in an outcome.
+    untold: Vec<SetAside>,
+}
+
+/// What the workspace demands of one command.
+#[derive(Debug)]
+pub(crate) struct Demands {
+    pub(crate) protected: Vec<Protected>,
+    pub(crate) hidden: Vec<PathBuf>,
+}
+
+impl Workspace {
+    pub(crate) fn new(root: &Path, aside: Aside) -> Self {
+        Self {
+            root: root.to_owned(),
+            scanner: Scanner::new(root),
+            known: Found::default(),
+            aside,
+            hidden: BTreeSet::new(),
+            running: 0,
+            untold: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self) -> Demands {
+        let mut now = self.scanner.look();
+        if self.running > 0 {
+            now = self.set_aside(now);
+        }
+        let new = now
+            .sockets
+            .iter()
+            .filter(|socket| !self.known.sockets.contains(socket));
+        let theirs: Vec<PathBuf> = if self.running == 0 {
+            new.cloned().collect()
+        } else {
+            let listening = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+            let outside = |socket: &&PathBuf| {
+                socket
+                    .to_str()
+                    .is_some_and(|path| listening.lines().any(|line| line.ends_with(path)))
+            };
+            new.filter(outside).cloned().collect()
+        };
+        self.hidden.extend(theirs);
+        self.known = now;
+        self.running += 1;
+        let hidden = self
+            .known
+            .sockets
+            .iter()
+            .filter(|s| self.hidden.contains(*s))
+            .cloned()
+            .collect();
+        Demands {
+            protected: self.known.to_protect(),
+            hidden,
+        }
+    }
+
+    fn end(&mut self) -> Vec<SetAside> {
+        let now = self.scanner.look();
+        self.known = self.set_aside(now);
+        std::mem::take(&mut self.untold)
+    }
+
+    fn set_aside(&mut self, now: Found) -> Found {
+        let taken = sweep(&self.root, &self.known, &now, &self.aside);
+        if taken.is_empty() {
+            return now;
+        }
+        self.untold.extend(taken);
+        self.scanner.look()
+    }
+}
+
+/// One command's stay in the workspace.
+#[derive(Debug)]
+pub(crate) struct Stay(Arc<Mutex<Workspace>>);
+
+impl Stay {
+    /// Begins it.
+    pub(crate) fn begin(workspace: &Arc<Mutex<Workspace>>) -> (Self, Demands) {
+        let demands = lock(workspace).begin();
+        (Self(Arc::clone(workspace)), demands)
+    }
+
+    /// Ends it; what was set aside.
+    pub(crate) fn end(self) -> Vec<SetAside> {
+        lock(&self.0).end()
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        let mut workspace = lock(&self.0);
+        workspace.running = workspace.running.saturating_sub(1);
+    }
+}
+
+fn lock(workspace: &Mutex<Workspace>) -> MutexGuard<'_, Workspace> {
+    workspace.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,146 @@
+//! `ward serve`: Ward on a port, with its store.
+
+use std::future::Future;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail};
+use serde_json::json;
+use server::About;
+use store::{Append, Expected, Millis, NewEvent, Store as _, StreamName};
+use store_sqlite::{DataFolder, SqliteStore};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{address, folders, settings, workspace};
+
+/// Start Ward on 127.0.0.1:3000
+///
+/// Opens the store in the data folder and answers over HTTP: a page that says what is there, and
+/// /healthz for programs. One Ward owns a data folder; a second one is told which process does.
+/// Ctrl-C or SIGTERM ends it.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:\n  \
+    ward serve\n  \
+    ward serve --workspace ~/src/app --addr 127.0.0.1:4000\n  \
+    curl http://127.0.0.1:3000/healthz")]
+pub(crate) struct Args {
+    /// Where to answer; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000", value_parser = address::parse)]
+    addr: SocketAddr,
+
+    /// The folder that agents work in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+
+    /// Where the store is kept [default: ~/.local/share/ward]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if !args.addr.ip().is_loopback() {
+        bail!(
+            "{} can be reached from other machines, and Ward does not ask who is there yet. Use a loopback address, such as 127.0.0.1:{}.",
+            args.addr,
+            args.addr.port()
+        );
+    }
+    let settings = settings::read()?;
+    let workspace = workspace::find(args.workspace.as_deref())?;
+    let sandbox = sandbox::probe(settings.minimum, &folders::state()?);
+    let data = match args.data {
+        Some(data) => std::path::absolute(data)?,
+        None => folders::data()?,
+    };
+    let folder = DataFolder::own(&data, &format!("ward serve --addr {}", args.addr))?;
+    let store = SqliteStore::open(folder)?;
+    let about = About {
+        version: env!("CARGO_PKG_VERSION").into(),
+        workspace: workspace.display().to_string(),
+        sandbox,
+        store: store.path().display().to_string(),
+    };
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("Ward could not start its threads")?
+        .block_on(serve(args.addr, about, Arc::new(store)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(addr: SocketAddr, about: About, store: Arc<SqliteStore>) -> anyhow::Result<()> {
+    let stop = stop_signal()?;
+    let listener = TcpListener::bind(addr).await.with_context(|| {
+        format!("{addr} cannot be used; --addr names another address, and with port 0 a free one")
+    })?;
+    let addr = listener.local_addr()?;
+    let started = json!({
+        "version": about.version,
+        "process": std::process::id(),
+        "workspace": about.workspace,
+        "address": addr.to_string(),
+    });
+    record(&store, "ward.started", started).await?;
+    greet(addr, &about).context("Standard output is closed")?;
+    let router = server::router(about, Arc::clone(&store), addr);
+    let result = server::serve(listener, router, stop).await;
+    record(
+        &store,
+        "ward.stopped",
+        json!({"process": std::process::id()}),
+    )
+    .await?;
+    result.context("Ward could not go on answering")
+}
+
+/// Ready when Ward is asked to end.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send> {
+    let catch = |kind| signal(kind).context("Ward could not prepare for signals");
+    let mut interrupt = catch(SignalKind::interrupt())?;
+    let mut terminate = catch(SignalKind::terminate())?;
+    let mut hangup = catch(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        tracing::info!("Ward was asked to end");
+    })
+}
+
+/// Writes what happens to Ward itself to its own stream.
+async fn record(store: &SqliteStore, kind: &str, data: serde_json::Value) -> anyhow::Result<()> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let event = NewEvent {
+        kind: kind.to_owned(),
+        at: Millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
+        data,
+    };
+    store
+        .append(vec![Append {
+            stream: StreamName::new("ward")?,
+            expected: Expected::Any,
+            events: vec![event],
+        }])
+        .await?;
+    Ok(())
+}
+
+fn greet(addr: SocketAddr, about: &About) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Ward is on http://{addr}")?;
+    writeln!(out, "  workspace  {}", about.workspace)?;
+    writeln!(out, "  sandbox    {}", about.sandbox.tier)?;
+    writeln!(out, "  store      {}", about.store)?;
+    writeln!(out, "Ctrl-C ends it.")?;
+    out.flush()
+}
