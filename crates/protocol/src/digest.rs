@@ -13,9 +13,15 @@ impl Digest {
     /// The digest of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
+        Self::from_hash(&Sha256::digest(bytes).into())
+    }
+
+    /// The digest with this SHA-256, for who reads the bytes piece by piece.
+    #[must_use]
+    pub fn from_hash(hash: &[u8; 32]) -> Self {
         let mut text = String::with_capacity(7 + 64);
         text.push_str("sha256:");
-        for byte in Sha256::digest(bytes) {
+        for byte in hash {
             for nibble in [byte >> 4, byte & 15] {
                 text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
             }

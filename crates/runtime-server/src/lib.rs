@@ -13,6 +13,7 @@
 
 pub mod action;
 pub mod context;
+pub mod fs;
 pub mod output;
 pub mod registry;
 pub mod workspace;

@@ -40,6 +40,9 @@ pub struct ReadResult {
     /// Where to go on, in lines; left out at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<u64>,
+    /// Bytes left out of the last line answered, where that line alone is more than fits.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut: u64,
 }
 
 /// Parameters of `fs.list`.
@@ -112,13 +115,13 @@ pub struct SearchParams {
     /// The file or folder to look in; the workspace where left out.
     #[serde(default = "here")]
     pub path: String,
-    /// Only files whose path fits, such as `*.rs`.
+    /// Only files whose path fits, such as `*.rs` or `src/**`; `!*.md` leaves files out.
     #[serde(default)]
     pub glob: Option<String>,
     /// Lines around each match.
     #[serde(default)]
     pub context: Option<u32>,
-    /// How many matches at most.
+    /// How many matches at most: 200 where left out, never more than 10,000.
     #[serde(default)]
     pub limit: Option<u32>,
 }
@@ -264,7 +267,7 @@ pub struct MkdirParams {
 pub struct MoveParams {
     /// What to move.
     pub from: String,
-    /// Where to; nothing may be there unless `replace`.
+    /// Where to; nothing may be there unless `replace`. Missing folders above it are made.
     pub to: String,
     /// Replace a file that is there.
     #[serde(default)]
@@ -287,6 +290,14 @@ pub struct DeleteParams {
 pub struct Done {
     /// Whether anything changed: a folder that was there already is not made.
     pub changed: bool,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn here() -> String {

@@ -1,0 +1,332 @@
+//! `fs.patch`: applies a unified diff over several files, all of it or nothing.
+//!
+//! Every hunk is fitted in memory first, then every new content is written beside its file, and
+//! only then the names are switched, each in a way that can be taken back.
+
+mod apply;
+mod name;
+mod parse;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use protocol::action::fs::{Change, PatchParams, PatchResult, PatchedFile};
+use protocol::facts::{Access, EntryKind, PathFact};
+use protocol::{ActionName, Digest, ErrorKind, Facts, Failure};
+use rustix::fs::Stat;
+use rustix::io::Errno;
+
+use crate::action::{Action, Call};
+use crate::context::Context;
+use crate::workspace::{
+    Like, Place, Ready, Seen, Staged, Undo, Workspace, read_whole, refusal, unchanged,
+};
+
+use self::parse::{FilePatch, Operation};
+use super::MAX_FILE;
+
+/// `fs.patch`
+#[derive(Debug)]
+pub struct Patch;
+
+impl Action for Patch {
+    const NAME: ActionName = ActionName::FsPatch;
+    const DESCRIPTION: &'static str = "Applies a unified diff as `git diff` writes it: changes, new, deleted and renamed files. All of it is applied or nothing.";
+    type Params = PatchParams;
+    type Result = PatchResult;
+
+    fn resolve(context: &Context, params: &PatchParams) -> Result<Facts, Failure> {
+        let files = plan(&context.workspace, &params.patch)?;
+        Ok(super::touches(files.iter().map(Planned::fact).collect()))
+    }
+
+    async fn execute(call: Call, params: PatchParams) -> Result<PatchResult, Failure> {
+        call.blocking(move |call| {
+            let files = plan(&call.context.workspace, &params.patch)?;
+            call.still_wanted()?;
+            carry_out(&call.context.workspace, &files)?;
+            Ok(PatchResult {
+                files: files.iter().map(Planned::told).collect(),
+            })
+        })
+        .await
+    }
+}
+
+/// One file before and after.
+struct Planned {
+    place: Place,
+    old: Option<Content>,
+    new: Option<Vec<u8>>,
+    executable: Option<bool>,
+}
+
+struct Content {
+    stat: Stat,
+    bytes: Vec<u8>,
+}
+
+impl Planned {
+    fn fact(&self) -> PathFact {
+        PathFact {
+            path: self.place.real().to_string_lossy().into_owned(),
+            access: match self.new {
+                Some(_) => Access::Write,
+                None => Access::Delete,
+            },
+            kind: self.old.as_ref().map(|_| EntryKind::File),
+            digest: self.old.as_ref().map(|old| Digest::of(&old.bytes)),
+        }
+    }
+
+    fn told(&self) -> PatchedFile {
+        PatchedFile {
+            path: self.place.relative().to_string_lossy().into_owned(),
+            change: match (&self.old, &self.new) {
+                (_, None) => Change::Deleted,
+                (None, Some(_)) => Change::Created,
+                (Some(_), Some(_)) => Change::Changed,
+            },
+            digest: self.new.as_deref().map(Digest::of),
+        }
+    }
+}
+
+fn plan(workspace: &Workspace, patch: &str) -> Result<Vec<Planned>, Failure> {
+    let mut files = Vec::new();
+    for file in parse::parse(patch)? {
+        plan_file(workspace, &file, &mut files)?;
+        let held: usize = files.iter().map(size_of_planned).sum();
+        if held as u64 > MAX_FILE * 2 {
+            return Err(Failure::new(
+                ErrorKind::TooLarge,
+                "The files of the patch are too large to be patched together. Send it in parts.",
+            ));
+        }
+    }
+    let mut named: HashSet<PathBuf> = HashSet::new();
+    for file in &files {
+        if !named.insert(file.place.real().to_owned()) {
+            return Err(Failure::new(
+                ErrorKind::PatchFailed,
+                format!(
+                    "The patch names {} more than once. Put all hunks of a file under one header. Nothing was changed.",
+                    refusal::quoted(file.place.asked())
+                ),
+            )
+            .with("path", file.place.asked()));
+        }
+    }
+    Ok(files)
+}
+
+fn size_of_planned(file: &Planned) -> usize {
+    let old = file.old.as_ref().map_or(0, |old| old.bytes.len());
+    old + file.new.as_ref().map_or(0, Vec::len)
+}
+
+fn plan_file(
+    workspace: &Workspace,
+    file: &FilePatch<'_>,
+    files: &mut Vec<Planned>,
+) -> Result<(), Failure> {
+    let executable = file.executable;
+    match &file.operation {
+        Operation::Change { path } => {
+            let (place, old) = existing(workspace, path)?;
+            let new = fitted(&old.bytes, file, path)?;
+            files.push(Planned {
+                place,
+                old: Some(old),
+                new: Some(new),
+                executable,
+            });
+        }
+        Operation::Create { path } => {
+            let new = fitted(b"", file, path)?;
+            files.push(Planned {
+                place: vacant(workspace, path)?,
+                old: None,
+                new: Some(new),
+                executable,
+            });
+        }
+        Operation::Delete { path } => {
+            let (place, old) = existing(workspace, path)?;
+            // A diff without hunks deletes an empty file, and only that.
+            if !fitted(&old.bytes, file, path)?.is_empty() {
+                return Err(Failure::new(
+                    ErrorKind::PatchFailed,
+                    format!(
+                        "The patch deletes {}, but the file has more lines than the patch takes away. Read it again and make the patch anew. Nothing was changed.",
+                        refusal::quoted(path)
+                    ),
+                )
+                .with("path", path.as_str()));
+            }
+            files.push(Planned {
+                place,
+                old: Some(old),
+                new: None,
+                executable: None,
+            });
+        }
+        Operation::Rename { from, to } => {
+            let (place, old) = existing(workspace, from)?;
+            let new = fitted(&old.bytes, file, from)?;
+            let keeps = old.stat.st_mode & 0o111 != 0;
+            files.push(Planned {
+                place,
+                old: Some(old),
+                new: None,
+                executable: None,
+            });
+            files.push(Planned {
+                place: vacant(workspace, to)?,
+                old: None,
+                new: Some(new),
+                executable: executable.or(Some(keeps)),
+            });
+        }
+        Operation::Copy { from, to } => {
+            let (_, old) = existing(workspace, from)?;
+            files.push(Planned {
+                place: vacant(workspace, to)?,
+                old: None,
+                new: Some(fitted(&old.bytes, file, from)?),
+                executable: executable.or(Some(old.stat.st_mode & 0o111 != 0)),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn existing(workspace: &Workspace, path: &str) -> Result<(Place, Content), Failure> {
+    let place = relative_place(workspace, path)?;
+    if place.entry()?.is_none() {
+        return Err(refusal::of(Errno::NOENT, path));
+    }
+    let (file, stat) = place.open()?;
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    if size > MAX_FILE {
+        return Err(refusal::too_large(path, size, MAX_FILE));
+    }
+    let bytes = read_whole(file, size, MAX_FILE, path)?;
+    Ok((place, Content { stat, bytes }))
+}
+
+fn vacant(workspace: &Workspace, path: &str) -> Result<Place, Failure> {
+    let place = relative_place(workspace, path)?;
+    if place.entry()?.is_some() {
+        return Err(Failure::new(
+            ErrorKind::AlreadyExists,
+            format!(
+                "The patch makes {} new, but it is there already. Nothing was changed.",
+                refusal::quoted(path)
+            ),
+        )
+        .with("path", path));
+    }
+    Ok(place)
+}
+
+/// A patch may come from anywhere, so its names are never absolute.
+fn relative_place(workspace: &Workspace, path: &str) -> Result<Place, Failure> {
+    if path.starts_with('/') {
+        return Err(refusal::outside(path, workspace.real()));
+    }
+    workspace.place(path)
+}
+
+fn fitted(old: &[u8], file: &FilePatch<'_>, path: &str) -> Result<Vec<u8>, Failure> {
+    apply::apply(old, &file.hunks).map_err(|misfit| {
+        let wanted = misfit.wanted.map_or_else(
+            || "nothing".to_owned(),
+            |line| refusal::quoted(&line),
+        );
+        let found = misfit.found.map_or_else(
+            || "the end of the file".to_owned(),
+            |line| refusal::quoted(&line),
+        );
+        Failure::new(
+            ErrorKind::PatchFailed,
+            format!(
+                "Hunk {} (line {} of the patch) does not fit {}: on line {} it wants {wanted} and there is {found}. Read the file again and make the patch anew. Nothing was changed.",
+                misfit.hunk,
+                misfit.at,
+                refusal::quoted(path),
+                misfit.line
+            ),
+        )
+        .with("path", path)
+        .with("hunk", misfit.hunk)
+        .with("line", misfit.line)
+    })
+}
+
+fn carry_out(workspace: &Workspace, files: &[Planned]) -> Result<(), Failure> {
+    let mut folders: Vec<Ready> = Vec::new();
+    let carried_out = stage(files, &mut folders).and_then(|staged| {
+        let _one_at_a_time = workspace.change();
+        switch(files, &folders, staged)
+    });
+    match carried_out {
+        Ok(()) => folders.into_iter().for_each(Ready::keep),
+        // The last made first: a folder can only go when nothing is in it.
+        Err(_) => folders.into_iter().rev().for_each(drop),
+    }
+    carried_out
+}
+
+/// Writes every new content beside the name it is meant for.
+fn stage(files: &[Planned], folders: &mut Vec<Ready>) -> Result<Vec<Option<Staged>>, Failure> {
+    let mut staged = Vec::new();
+    for file in files {
+        let ready = file.place.make_folders()?;
+        let like = match &file.old {
+            Some(old) => Like::Old {
+                stat: &old.stat,
+                executable: file.executable,
+            },
+            None => Like::New {
+                executable: file.executable == Some(true),
+            },
+        };
+        let content = file.new.as_deref();
+        let written =
+            content.map(|content| Staged::write(ready.folder(), content, like, file.place.asked()));
+        folders.push(ready);
+        staged.push(written.transpose()?);
+    }
+    Ok(staged)
+}
+
+/// Switches every name to its new content, or none.
+fn switch(
+    files: &[Planned],
+    folders: &[Ready],
+    staged: Vec<Option<Staged>>,
+) -> Result<(), Failure> {
+    for (file, ready) in files.iter().zip(folders) {
+        let seen = file.old.as_ref().map(|old| Seen::of(&old.stat));
+        unchanged(ready.folder(), file.place.name(), seen, file.place.asked())?;
+    }
+    let mut undo: Vec<Undo> = Vec::new();
+    for ((file, ready), staged) in files.iter().zip(folders).zip(staged) {
+        let name = file.place.name();
+        let switched = match (staged, &file.old) {
+            (Some(staged), Some(_)) => staged.exchange(name),
+            (Some(staged), None) => staged.put_new(name),
+            (None, _) => Undo::take_away(ready.folder(), name, file.place.asked()),
+        };
+        match switched {
+            Ok(step) => undo.push(step),
+            Err(failure) => {
+                undo.into_iter().rev().for_each(Undo::undo);
+                return Err(failure);
+            }
+        }
+    }
+    undo.into_iter().for_each(Undo::keep);
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! `fs.stat`: what is at a path.
+
+use protocol::action::fs::{EntriesResult, StatParams};
+use protocol::facts::EntryKind;
+use protocol::{ActionName, Facts, Failure};
+
+use crate::action::{Action, Call};
+use crate::context::Context;
+use crate::workspace::{Final, Workspace, refusal};
+
+/// `fs.stat`
+#[derive(Debug)]
+pub struct Stat;
+
+impl Action for Stat {
+    const NAME: ActionName = ActionName::FsStat;
+    const DESCRIPTION: &'static str = "Tells what is at a path: its kind, size and time of last change. A symbolic link is told as one, with its target.";
+    type Params = StatParams;
+    type Result = EntriesResult;
+
+    fn resolve(context: &Context, params: &StatParams) -> Result<Facts, Failure> {
+        let found = context.workspace.find(&params.path, Final::Itself)?;
+        Ok(super::reads(&found))
+    }
+
+    async fn execute(call: Call, params: StatParams) -> Result<EntriesResult, Failure> {
+        // A few system calls that touch no content: quicker done here than handed to a thread.
+        stat(&call.context.workspace, &params.path)
+    }
+}
+
+fn stat(workspace: &Workspace, path: &str) -> Result<EntriesResult, Failure> {
+    let found = workspace.find(path, Final::Itself)?;
+    let target = match found.kind() {
+        EntryKind::Symlink => Some(
+            found
+                .link_target()
+                .map_err(|errno| refusal::of(errno, path))?,
+        ),
+        EntryKind::File | EntryKind::Directory | EntryKind::Other => None,
+    };
+    Ok(EntriesResult {
+        entries: vec![super::entry(
+            found.relative(),
+            found.stat(),
+            target.as_deref(),
+        )],
+        truncated: false,
+    })
+}

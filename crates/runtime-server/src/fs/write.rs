@@ -1,0 +1,69 @@
+//! `fs.write`: replaces a file, or makes it.
+
+use protocol::action::fs::{WriteParams, WriteResult};
+use protocol::facts::{Access, EntryKind};
+use protocol::{ActionName, Data, Digest, Facts, Failure};
+
+use crate::action::{Action, Call};
+use crate::context::Context;
+use crate::workspace::{Like, Seen, Staged, Workspace, kind_of, unchanged};
+
+/// `fs.write`
+#[derive(Debug)]
+pub struct Write;
+
+impl Action for Write {
+    const NAME: ActionName = ActionName::FsWrite;
+    const DESCRIPTION: &'static str = "Writes a file whole: makes it, and missing folders above it, or replaces it at once, keeping its mode. `expect` refuses to replace anything but what was read.";
+    type Params = WriteParams;
+    type Result = WriteResult;
+
+    fn resolve(context: &Context, params: &WriteParams) -> Result<Facts, Failure> {
+        let place = context.workspace.place(&params.path)?;
+        let old = place.replaceable(&context.workspace)?;
+        let fact = place.fact(Access::Write, old.as_ref())?;
+        super::expected(params.expect.as_ref(), fact.digest.as_ref(), &params.path)?;
+        Ok(super::touches(vec![fact]))
+    }
+
+    async fn execute(call: Call, params: WriteParams) -> Result<WriteResult, Failure> {
+        call.blocking(move |call| write(&call.context.workspace, params))
+            .await
+    }
+}
+
+fn write(workspace: &Workspace, params: WriteParams) -> Result<WriteResult, Failure> {
+    let content = Data::decode(params.content, params.encoding)?;
+    let place = workspace.place(&params.path)?;
+    let old = place.replaceable(workspace)?;
+    if params.expect.is_some() {
+        let now = match &old {
+            Some(stat) => place.digest(stat)?,
+            None => None,
+        };
+        super::expected(params.expect.as_ref(), now.as_ref(), &params.path)?;
+    }
+
+    let ready = place.make_folders()?;
+    let like = match &old {
+        Some(stat) if kind_of(stat) == EntryKind::File => Like::Old {
+            stat,
+            executable: None,
+        },
+        Some(_) | None => Like::New { executable: false },
+    };
+    let staged = Staged::write(ready.folder(), &content, like, &params.path)?;
+    {
+        let _one_at_a_time = workspace.change();
+        if params.expect.is_some() {
+            let seen = old.as_ref().map(Seen::of);
+            unchanged(ready.folder(), place.name(), seen, &params.path)?;
+        }
+        staged.put(place.name())?;
+    }
+    ready.keep();
+    Ok(WriteResult {
+        digest: Digest::of(&content),
+        created: old.is_none(),
+    })
+}
