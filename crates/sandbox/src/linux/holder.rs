@@ -14,20 +14,26 @@ use super::bpf::Instruction;
 use super::filter::{Arch, Sockets, filter};
 use super::init;
 use super::landlock::{Rules, ruleset};
+use super::layers::{Off, on};
 use super::message::{Forked, Layer, Ready, Spawn};
 use super::plan::Plan;
 use super::sys::{self, Side, new};
 use super::wire::Wire;
-use super::{layers, limits, root};
+use super::{limits, root};
 
 /// The namespaces that a plan needs.
 pub(crate) fn namespaces(plan: &Plan) -> u64 {
-    match plan.tier {
-        Tier::Room => {
-            new::USER | new::MOUNT | new::PID | new::NET | new::IPC | new::UTS | new::CGROUP
-        }
-        Tier::Walls | Tier::None => 0,
+    if plan.tier != Tier::Room {
+        return 0;
     }
+    let unless = |layer, namespace| if on(layer) { namespace } else { 0 };
+    new::USER
+        | new::MOUNT
+        | new::UTS
+        | new::CGROUP
+        | unless(Off::Pids, new::PID)
+        | unless(Off::Network, new::NET)
+        | unless(Off::Ipc, new::IPC)
 }
 
 /// What the holder keeps ready for every command.
@@ -99,13 +105,13 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
     let mut host = None;
     if in_room {
         map_user(&plan).map_err(|error| (Layer::Namespaces, error.to_string()))?;
-        if layers::on("root") {
+        if on(Off::Root) {
             host = root::assemble(&plan, keep_host)
                 .map_err(|(what, error)| (Layer::Root, format!("{what}: {error}")))?;
         }
     }
     let loopback = |error: std::io::Error| (Layer::Loopback, error.to_string());
-    if in_room {
+    if in_room && on(Off::Network) {
         let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
         let socket = rustix::net::socket(family, kind, None).map_err(|e| loopback(e.into()))?;
         sys::raise_loopback(socket).map_err(loopback)?;
@@ -114,7 +120,7 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
     let port = listener.local_addr().map_err(loopback)?.port();
 
     let rules = plan.rules(port);
-    let ruleset = if layers::on("landlock") && plan.tier != Tier::None {
+    let ruleset = if on(Off::Landlock) && plan.tier != Tier::None {
         Some(ruleset(&rules).map_err(|why| (Layer::Landlock, why))?)
     } else {
         None
@@ -124,7 +130,7 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
         (Tier::Walls | Tier::None, true) => Sockets::PairsAndTcp,
         (Tier::Walls | Tier::None, false) => Sockets::PairsOnly,
     };
-    let wanted = layers::on("seccomp") && plan.tier != Tier::None;
+    let wanted = on(Off::Seccomp) && plan.tier != Tier::None;
     let filter = wanted.then(|| filter(Arch::HERE, sockets));
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| (Layer::Namespaces, error.to_string()))?;
@@ -148,11 +154,7 @@ fn map_user(plan: &Plan) -> std::io::Result<()> {
 
 /// Forks an init for a command; its pid, as the holder sees it.
 fn fork_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>, wire: &Wire) -> Option<i32> {
-    let flags = if room.plan.tier == Tier::Room {
-        new::PID | new::MOUNT
-    } else {
-        0
-    };
+    let flags = namespaces(&room.plan) & (new::PID | new::MOUNT);
     // SAFETY: the holder has one thread.
     match unsafe { sys::fork_with(flags) } {
         Ok(Side::Child) => {

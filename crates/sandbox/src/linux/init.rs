@@ -16,10 +16,11 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 
 use super::holder::Room;
 use super::landlock::{Rules, restrict, ruleset};
+use super::layers::{Off, on};
+use super::limits;
 use super::message::{Failure, Layer, OsText, Protected, Report, Size, Spawn};
 use super::sys::{self, Change, Reach, attr, change_mount, mount_setattr};
 use super::wire::Wire;
-use super::{layers, limits};
 use crate::wall::{WidenedAccess, Widening};
 
 /// Why the command does not run.
@@ -48,10 +49,12 @@ pub(crate) fn run(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedF
 
 /// Puts up the command's own layers and forks it; its pid.
 fn start(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> Result<i32, Refused> {
-    if layers::on("root") && room.plan.tier == Tier::Room {
+    if on(Off::Root) && room.plan.tier == Tier::Room {
         let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         mount("proc", "/proc", "proc", quiet, None).map_err(layer(Layer::Proc))?;
-        limits::processes(room.plan.pids);
+        if on(Off::Limits) {
+            limits::processes(room.plan.pids);
+        }
         protect(&spawn.protected)?;
         hide(&spawn.hidden)?;
         for widening in &spawn.widened {
@@ -159,6 +162,9 @@ fn end_all() {
 
 /// Closes paths of the workspace for writing, and holds folders in their place.
 fn protect(paths: &[Protected]) -> Result<(), Refused> {
+    if !on(Off::Protection) {
+        return Ok(());
+    }
     for protected in paths {
         let path = &protected.path;
         let failed =
@@ -302,7 +308,7 @@ fn confine(room: &Room, spawn: &Spawn, report: &Wire, streams: &[OwnedFd]) -> Re
     redirect(streams).map_err(layer(Layer::Terminal))?;
     rustix::process::chdir(Path::new(&spawn.cwd.0)).map_err(layer(Layer::WorkingDirectory))?;
     limit(room).map_err(layer(Layer::Limits))?;
-    if layers::on("capabilities") {
+    if on(Off::Capabilities) {
         sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
         rustix::thread::set_no_new_privs(true).map_err(layer(Layer::NoNewPrivileges))?;
     }
@@ -347,13 +353,16 @@ fn redirect(streams: &[OwnedFd]) -> std::io::Result<()> {
     rustix::stdio::dup2_stdin(&input)?;
     rustix::stdio::dup2_stdout(&output)?;
     rustix::stdio::dup2_stderr(&error)?;
-    if layers::on("descriptors") {
+    if on(Off::Descriptors) {
         sys::close_on_exec_from(3)?;
     }
     Ok(())
 }
 
 fn limit(room: &Room) -> std::io::Result<()> {
+    if !on(Off::Limits) {
+        return Ok(());
+    }
     let set = |resource, most: u64| {
         let hard = rustix::process::getrlimit(resource)
             .maximum

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::layers::{Off, on};
+
 /// The kernel accepts no smaller bound on the pids of a namespace.
 const FEWEST: u32 = 301;
 
@@ -13,6 +15,9 @@ pub(crate) fn processes(most: u32) {
 
 /// The memory that the processes below `pid` hold, in bytes.
 pub(crate) fn tree_memory(pid: i32) -> u64 {
+    if !on(Off::Limits) {
+        return 0;
+    }
     let mut total = 0;
     let mut pids = vec![pid];
     // Bounded, as the tree may grow while it is walked.
@@ -81,6 +86,9 @@ impl Cgroup {
     /// Makes one below the group this process is in, where that is allowed: version 2 where it
     /// was delegated, version 1 where it is writable. None otherwise.
     pub(crate) fn make(memory: u64, pids: u32) -> Option<Self> {
+        if !on(Off::Limits) {
+            return None;
+        }
         let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let name = format!("ward-{}-{number}", std::process::id());

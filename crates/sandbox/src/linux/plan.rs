@@ -9,6 +9,7 @@ use protocol::sandbox::Tier;
 use serde::{Deserialize, Serialize};
 
 use super::landlock::{Rules, Tcp};
+use super::layers::{Off, on};
 use super::toolchains::{self, Part};
 use crate::error::SandboxError;
 use crate::wall::{Net, Wall};
@@ -204,10 +205,7 @@ impl Plan {
     /// The environment of a command, before what its request adds.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
-            .filter(|(name, _)| {
-                name.to_str()
-                    .is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
-            })
+            .filter(|(name, _)| passed(name))
             .collect();
         let mut set = |name: &str, value: &OsStr| environment.push((name.into(), value.into()));
         if std::env::var_os("PATH").is_none() {
@@ -235,6 +233,14 @@ pub(crate) fn home() -> PathBuf {
             || PathBuf::from("/home/ward"),
             |home| home.canonicalize().unwrap_or(home),
         )
+}
+
+/// Whether a command gets this variable from Ward's own environment.
+fn passed(name: &OsStr) -> bool {
+    !on(Off::Environment)
+        || name
+            .to_str()
+            .is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
 }
 
 fn usable_workspace(given: &Path, home: &Path, state: &Path) -> Result<PathBuf, SandboxError> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::sandbox::SetAside;
 
+use super::layers::{Off, on};
 use super::scan::{Carrier, Found};
 use crate::aside::{Aside, Spot};
 
@@ -61,6 +62,9 @@ const ROOT_ONLY: &[&str] = &["agents.md", "ward.toml", ".ward", ".mcp.json", ".c
 /// Sets aside what is new in `after` and would run by itself.
 pub(crate) fn sweep(root: &Path, before: &Found, after: &Found, aside: &Aside) -> Vec<SetAside> {
     let mut set_aside = Vec::new();
+    if !on(Off::Sweep) {
+        return set_aside;
+    }
     for (path, carrier) in new_carriers(root, before, after) {
         let Ok(spot) = Spot::find(root, &path) else {
             continue;
