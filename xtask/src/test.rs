@@ -1,5 +1,6 @@
 //! `cargo xtask test`: installs what the tests need, then checks and tests everything.
 
+use std::ffi::OsStr;
 use std::process::Command;
 
 use crate::cache::Places;
@@ -164,16 +165,21 @@ fn fuzz(args: &Args, places: &Places) -> anyhow::Result<()> {
     };
     let targets = run::output(tools::FUZZ.command(places).arg("list"))?;
     for target in targets.split_whitespace() {
+        let corpus = places.cache.join("fuzz-corpus").join(target);
+        std::fs::create_dir_all(&corpus)?;
         // Without a sanitizer it needs no nightly compiler.
+        let mut command = tools::FUZZ.command(places);
+        command
+            .args(["run", "--sanitizer", "none", "--target-dir"])
+            .arg(places.cache.join("fuzz-target"))
+            .args([OsStr::new(target), corpus.as_os_str(), OsStr::new("--")])
+            .arg(format!("-max_total_time={seconds}"));
+        let words = places.root.join("fuzz").join(format!("{target}.dict"));
+        if words.is_file() {
+            command.arg(format!("-dict={}", words.display()));
+        }
         run::run(
-            tools::FUZZ
-                .command(places)
-                .args(["run", "--sanitizer", "none", "--target-dir"])
-                .arg(places.cache.join("fuzz-target"))
-                .arg(target)
-                .arg(places.cache.join("fuzz-corpus").join(target))
-                .arg("--")
-                .arg(format!("-max_total_time={seconds}")),
+            &mut command,
             "The input that failed is in fuzz/artifacts; make it a test before mending.",
         )?;
     }

@@ -19,6 +19,7 @@ mod name;
 mod seq;
 
 use std::future::Future;
+use std::sync::Arc;
 
 pub use error::StoreError;
 pub use event::{Event, Millis, NewEvent};
@@ -59,4 +60,23 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many events there are in all streams together.
     fn count(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
+}
+
+impl<S: Store> Store for Arc<S> {
+    async fn append(&self, batch: Vec<Append>) -> Result<Vec<Seq>, StoreError> {
+        (**self).append(batch).await
+    }
+
+    async fn read(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
+        (**self).read(stream, after, limit).await
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        (**self).count().await
+    }
 }

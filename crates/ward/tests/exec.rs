@@ -1,5 +1,11 @@
 //! `ward exec` as it is used: exit codes, streams, what it says afterwards, and its end.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set itself up has failed"
+)]
+
 mod support;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -1,5 +1,11 @@
 //! `ward serve` as it is used: it answers, it keeps a record, it has one owner, it ends when asked.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set itself up has failed"
+)]
+
 mod support;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -1,5 +1,6 @@
 //! Running the built `ward` in a home folder of its own.
 
+#![allow(dead_code, reason = "each test uses its part")]
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot set itself up has failed"
