@@ -143,10 +143,16 @@ fn usual_limits() -> Limits {
     let system = rustix::system::sysinfo();
     let memory = (system.totalram as u64).saturating_mul(u64::from(system.mem_unit.max(1)));
     Limits {
-        memory: memory / 4 * 3,
+        memory: round(memory / 4 * 3),
         pids: 4096,
-        tmp: memory / 4,
+        tmp: round(memory / 4),
     }
+}
+
+/// Down to a number that people can read: whole gigabytes, or megabytes where there are few.
+fn round(bytes: u64) -> u64 {
+    let unit = if bytes >= 2 << 30 { 1 << 30 } else { 1 << 20 };
+    (bytes / unit).max(1) * unit
 }
 
 #[cfg(test)]
