@@ -12,8 +12,23 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+mod connection;
 pub mod context;
+mod executions;
 pub mod fs;
+pub mod listen;
 pub mod output;
 pub mod registry;
+pub mod runtime;
+mod signals;
+mod stdio;
+pub mod terminal;
+pub mod token;
 pub mod workspace;
+
+pub use listen::{ListenError, Listener, Reach, serve_listen};
+pub use runtime::{Entrance, Runtime, RuntimeOptions};
+pub use signals::stop_on_signals;
+pub use stdio::serve_stdio;
+pub use terminal::RoomSettings;
+pub use token::{Token, TokenError};

@@ -1,0 +1,336 @@
+//! One connection: which requests it takes when, and what they do.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use protocol::action::ActionName;
+use protocol::method::{
+    ACTION_EXECUTE, ACTION_RESOLVE, Authority, EXIT, ExecuteParams, INITIALIZE, InitializeParams,
+    InitializeResult, RUNTIME_STATUS, ResolveParams, ResolveResult, RuntimeState, SHUTDOWN,
+    StatusResult,
+};
+use protocol::{ErrorKind, Facts, Failure};
+use rpc::{Answer, Notification, Remote, Request, Service, answer};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::action::Call;
+use crate::context::Context;
+use crate::executions::{Begun, Executions};
+use crate::output::Output;
+use crate::registry::{self, Prepared};
+use crate::runtime::Runtime;
+use crate::token::Token;
+
+/// How long the end of what is under way is waited for when the connection ends.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The longest id of an action.
+const MAX_ID: usize = 256;
+
+/// One client, from its first frame to its last.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    runtime: Arc<Runtime>,
+    context: Arc<Context>,
+    remote: Remote,
+    phase: Mutex<Phase>,
+    executions: Executions,
+    /// Rooms and terminals as the client was last told.
+    told: Mutex<(usize, usize)>,
+}
+
+/// What is expected next.
+#[derive(Debug)]
+enum Phase {
+    /// `initialize`.
+    New(Door),
+    /// Anything.
+    Ready,
+    /// `exit`.
+    ShuttingDown,
+}
+
+/// What stands between a client and `initialize`.
+#[derive(Debug)]
+pub(crate) enum Door {
+    /// Nothing.
+    Open,
+    /// The token.
+    Locked {
+        token: Token,
+        /// Given back when the token was shown.
+        _place: Option<OwnedSemaphorePermit>,
+        /// How large frames may be from then on.
+        frame_limit: usize,
+    },
+}
+
+impl Connection {
+    pub(crate) fn new(runtime: Arc<Runtime>, context: Context, remote: Remote, door: Door) -> Self {
+        Self {
+            runtime,
+            context: Arc::new(context),
+            remote,
+            phase: Mutex::new(Phase::New(door)),
+            executions: Executions::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// Whether the client need not show a token, or has.
+    pub(crate) fn is_known(&self) -> bool {
+        !matches!(*self.phase(), Phase::New(Door::Locked { .. }))
+    }
+
+    async fn initialize(&self, request: &Request) -> Answer {
+        let params: InitializeParams = request.read()?;
+        self.enter(params.token.as_deref())?;
+        if let Some(client) = &params.client {
+            tracing::info!(client.name, client.version, "a client has initialised");
+        }
+        answer(&InitializeResult {
+            name: "ward".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            workspace: self.runtime.workspace().to_string_lossy().into_owned(),
+            authority: Authority::Standalone,
+            actions: registry::list().to_vec(),
+            sandbox: self.runtime.sandbox().await?,
+        })
+    }
+
+    /// Lets the client in, once, where it has the token.
+    fn enter(&self, shown: Option<&str>) -> Result<(), Failure> {
+        let mut phase = self.phase();
+        match &*phase {
+            Phase::Ready => {
+                return Err(Failure::new(
+                    ErrorKind::InvalidRequest,
+                    "`initialize` was already answered on this connection.",
+                ));
+            }
+            Phase::ShuttingDown => return Err(shutting_down()),
+            Phase::New(Door::Open) => {}
+            Phase::New(Door::Locked {
+                token, frame_limit, ..
+            }) => {
+                if !shown.is_some_and(|shown| token.is(shown)) {
+                    // One guess a connection.
+                    self.remote.close();
+                    return Err(Failure::new(
+                        ErrorKind::Unauthorized,
+                        "The token is missing or wrong. Give the one that `ward runtime --listen` printed or was started with, as `token` of `initialize`.",
+                    ));
+                }
+                self.remote.set_frame_limit(*frame_limit);
+            }
+        }
+        *phase = Phase::Ready;
+        Ok(())
+    }
+
+    async fn resolve(&self, request: &Request) -> Answer {
+        let params: ResolveParams = request.read()?;
+        let prepared = registry::prepare(&params.action, params.params)?;
+        let facts = prepared.resolve(Arc::clone(&self.context)).await?;
+        answer(&ResolveResult { facts })
+    }
+
+    async fn execute(&self, request: &Request) -> Answer {
+        let params: ExecuteParams = request.read()?;
+        if params.permit.is_some() || params.wall.is_some() {
+            return Err(Failure::new(
+                ErrorKind::Standalone,
+                "This runtime is standalone: there is no gate whose `permit` or `wall` it could take. Leave both out; everything runs in the sandbox.",
+            ));
+        }
+        if params.id.is_empty() || params.id.len() > MAX_ID {
+            return Err(Failure::new(
+                ErrorKind::InvalidParams,
+                format!("The `id` of an action has 1 to {MAX_ID} bytes."),
+            ));
+        }
+        let cancel = request.cancel_token();
+        let content = content(&params);
+        let doing = match self.executions.begin(&params.id, content, cancel.clone())? {
+            Begun::First(doing) => doing,
+            Begun::Again(execution) => {
+                return tokio::select! {
+                    outcome = execution.outcome.wait() => outcome.clone(),
+                    () = cancel.cancelled() => Err(Failure::new(
+                        ErrorKind::Cancelled,
+                        "This request was cancelled; the action, which another request began, goes on.",
+                    )),
+                };
+            }
+        };
+        let prepared = match self
+            .prepare(params.action, params.params, params.expect)
+            .await
+        {
+            Ok(prepared) => prepared,
+            Err(failure) => return doing.refused(failure),
+        };
+        let name = prepared.name();
+        let call = Call {
+            context: Arc::clone(&self.context),
+            output: Output::to(self.remote.clone(), params.id.clone()),
+            id: params.id,
+            session: params.session,
+            cancel,
+        };
+        let result = match prepared.execute(call).await {
+            Ok(result) => answer(&result),
+            Err(failure) => Err(failure),
+        };
+        let answer = doing.ended(result);
+        self.tell_what_is_open(name).await;
+        answer
+    }
+
+    /// Reads an action and, where facts were decided on, looks whether they still hold.
+    async fn prepare(
+        &self,
+        action: String,
+        params: serde_json::Value,
+        expected: Option<Facts>,
+    ) -> Result<Prepared, Failure> {
+        let prepared = registry::prepare(&action, params)?;
+        let Some(expected) = expected else {
+            return Ok(prepared);
+        };
+        let found = prepared.resolve(Arc::clone(&self.context)).await?;
+        if found == expected {
+            return Ok(prepared);
+        }
+        let json = |facts: &Facts| serde_json::to_value(facts).unwrap_or_default();
+        Err(Failure::new(
+            ErrorKind::Changed,
+            "What the action would touch is not what was decided on. Resolve it again, and decide again.",
+        )
+        .with("expected", json(&expected))
+        .with("found", json(&found)))
+    }
+
+    /// Tells the client where this action changed what is open.
+    async fn tell_what_is_open(&self, name: ActionName) {
+        let opens = matches!(
+            name,
+            ActionName::TerminalRun
+                | ActionName::TerminalOpen
+                | ActionName::TerminalClose
+                | ActionName::TerminalStop
+        );
+        if !opens {
+            return;
+        }
+        let now = self.context.terminals.counts();
+        let changed = std::mem::replace(&mut *lock(&self.told), now) != now;
+        if changed {
+            let _ = self.remote.notify(RUNTIME_STATUS, &self.status()).await;
+        }
+    }
+
+    fn status(&self) -> StatusResult {
+        let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        let (rooms, terminals) = self.context.terminals.counts();
+        StatusResult {
+            state: match *self.phase() {
+                Phase::New(_) | Phase::Ready => RuntimeState::Ready,
+                Phase::ShuttingDown => RuntimeState::ShuttingDown,
+            },
+            running: number(self.executions.running()),
+            rooms: number(rooms),
+            terminals: number(terminals),
+        }
+    }
+
+    async fn shutdown(&self) -> Answer {
+        self.announce_end().await;
+        self.close().await;
+        answer(&())
+    }
+
+    /// From now on nothing new is taken, and the client is told.
+    pub(crate) async fn announce_end(&self) {
+        *self.phase() = Phase::ShuttingDown;
+        let _ = self.remote.notify(RUNTIME_STATUS, &self.status()).await;
+    }
+
+    /// Ends all that is under way; when this returns nothing is left running.
+    pub(crate) async fn close(&self) {
+        *self.phase() = Phase::ShuttingDown;
+        let all = async {
+            tokio::join!(self.executions.cancel_all(), self.context.terminals.close());
+        };
+        if tokio::time::timeout(GRACE, all).await.is_err() {
+            tracing::warn!("something did not end in time and was left to the system");
+        }
+    }
+
+    /// Refuses what may not come now.
+    fn is_ready(&self) -> Result<(), Failure> {
+        match *self.phase() {
+            Phase::Ready => Ok(()),
+            Phase::New(_) => Err(Failure::new(
+                ErrorKind::NotInitialized,
+                "The first request on a connection has to be `initialize`.",
+            )),
+            Phase::ShuttingDown => Err(shutting_down()),
+        }
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        lock(&self.phase)
+    }
+}
+
+impl Service for &Connection {
+    async fn request(&self, request: Request) -> Answer {
+        if request.method == INITIALIZE {
+            return self.initialize(&request).await;
+        }
+        self.is_ready()?;
+        match request.method.as_str() {
+            ACTION_EXECUTE => self.execute(&request).await,
+            ACTION_RESOLVE => self.resolve(&request).await,
+            RUNTIME_STATUS => answer(&self.status()),
+            SHUTDOWN => self.shutdown().await,
+            _ => Err(request.unknown()),
+        }
+    }
+
+    async fn notification(&self, notification: Notification) {
+        match notification.method.as_str() {
+            EXIT => self.remote.close(),
+            method => tracing::debug!(method, "passed over a notification"),
+        }
+    }
+}
+
+/// Stands for all of a request but its id.
+fn content(params: &ExecuteParams) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    params.action.hash(&mut hasher);
+    params.params.hash(&mut hasher);
+    params.session.hash(&mut hasher);
+    // Facts have no hash of their own; they are short, and rare here.
+    let expect = params.expect.as_ref();
+    expect
+        .and_then(|facts| serde_json::to_string(facts).ok())
+        .hash(&mut hasher);
+    hasher.finish()
+}
+
+fn shutting_down() -> Failure {
+    Failure::new(
+        ErrorKind::ShuttingDown,
+        "`shutdown` was asked for; only `exit` may follow. Start the runtime again.",
+    )
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while one is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,135 @@
+//! The runtime: what all connections share, and how one is served.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use protocol::Failure;
+use protocol::sandbox::SandboxStatus;
+use rpc::{End, Limits, Peer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+use crate::action::lost_thread;
+use crate::connection::{Connection, Door};
+use crate::context::Context;
+use crate::listen::UNKNOWN_DEADLINE;
+use crate::terminal::RoomSettings;
+use crate::token::Token;
+use crate::workspace::Workspace;
+
+/// The largest frame of a client that has not shown its token.
+const UNKNOWN_FRAME: usize = 64 * 1024;
+
+/// How to open a runtime.
+#[derive(Debug, Clone)]
+pub struct RuntimeOptions {
+    /// The folder the actions work in.
+    pub workspace: PathBuf,
+    /// What the rooms of its commands are like.
+    pub rooms: RoomSettings,
+}
+
+/// A standalone runtime. Each connection has rooms, terminals and a memory of its own; the
+/// workspace is one.
+#[derive(Debug)]
+pub struct Runtime {
+    pub(crate) workspace: Arc<Workspace>,
+    rooms: RoomSettings,
+    sandbox: OnceCell<SandboxStatus>,
+}
+
+/// How a connection comes in.
+#[derive(Debug)]
+pub enum Entrance {
+    /// Over a pipe that only whoever started this process holds.
+    Pipe,
+    /// Over a port: the token has to be shown, soon.
+    Port {
+        /// What has to be shown.
+        token: Token,
+        /// One of the few places for clients that have not shown it yet; given back when they do.
+        place: Option<OwnedSemaphorePermit>,
+    },
+}
+
+impl Runtime {
+    /// Opens a runtime. Nothing runs yet, and no room is open.
+    pub fn open(options: RuntimeOptions) -> Result<Arc<Self>, Failure> {
+        Ok(Arc::new(Self {
+            workspace: Arc::new(Workspace::open(&options.workspace)?),
+            rooms: options.rooms,
+            sandbox: OnceCell::new(),
+        }))
+    }
+
+    /// The workspace's real path.
+    #[must_use]
+    pub fn workspace(&self) -> &Path {
+        self.workspace.real()
+    }
+
+    /// What the sandbox can enforce here; tried once.
+    pub(crate) async fn sandbox(&self) -> Result<SandboxStatus, Failure> {
+        let probe = || async {
+            let (minimum, state) = (self.rooms.minimum, self.rooms.state.clone());
+            tokio::task::spawn_blocking(move || sandbox::probe(minimum, &state))
+                .await
+                .map_err(|error| lost_thread(&error))
+        };
+        self.sandbox.get_or_try_init(probe).await.cloned()
+    }
+
+    /// Serves one connection to its end, or until `stop` is cancelled. When this returns nothing
+    /// that the connection started is left running.
+    pub async fn serve<R, W>(
+        self: &Arc<Self>,
+        reader: R,
+        writer: W,
+        entrance: Entrance,
+        stop: CancellationToken,
+    ) -> End
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let mut limits = Limits::default();
+        let full = limits.frame;
+        if let Entrance::Port { .. } = entrance {
+            limits.frame = UNKNOWN_FRAME;
+        }
+        let (peer, remote) = Peer::new(reader, writer, limits);
+        let context = Context::new(Arc::clone(&self.workspace), self.rooms.clone());
+        let door = match entrance {
+            Entrance::Pipe => Door::Open,
+            Entrance::Port { token, place } => Door::Locked {
+                token,
+                _place: place,
+                frame_limit: full,
+            },
+        };
+        let connection = Connection::new(Arc::clone(self), context, remote.clone(), door);
+        let watch = async {
+            let unknown = async {
+                tokio::time::sleep(UNKNOWN_DEADLINE).await;
+                if connection.is_known() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => connection.announce_end().await,
+                () = unknown => tracing::info!("a client did not show its token in time"),
+            }
+            remote.close();
+            std::future::pending::<Infallible>().await
+        };
+        let end = tokio::select! {
+            end = peer.run(&connection) => end,
+            never = watch => match never {},
+        };
+        connection.close().await;
+        tracing::debug!(?end, "a connection has ended");
+        end
+    }
+}

@@ -1,0 +1,65 @@
+//! A command's output, on its way to the client and into what is kept.
+
+use std::sync::Arc;
+
+use protocol::Data;
+use protocol::method::OutputStream;
+use sandbox::Outcome;
+use tokio::sync::SetOnce;
+use tokio_util::sync::CancellationToken;
+
+use super::stream::Source;
+use super::text::Pieces;
+use crate::output::{Cap, Output};
+
+/// Bytes read at once, and so the most that one piece of output holds.
+const PIECE: usize = 64 * 1024;
+
+/// Where a command's output goes.
+pub(crate) struct Pump {
+    pub(crate) output: Output,
+    pub(crate) cap: Cap,
+    /// How the command ended, once it has.
+    pub(crate) end: Arc<SetOnce<Outcome>>,
+    /// Once cancelled, output is still read and kept, but no longer passed on.
+    pub(crate) mute: CancellationToken,
+}
+
+impl Pump {
+    /// Passes one stream on, to its end.
+    pub(crate) async fn run(
+        &self,
+        source: Option<&Source>,
+        name: OutputStream,
+        mut keep: impl FnMut(&[u8]),
+    ) {
+        let Some(source) = source else { return };
+        let mut buffer = vec![0; PIECE];
+        let mut pieces = Pieces::default();
+        loop {
+            let count = match source.read(&mut buffer, &self.end).await {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) => {
+                    tracing::warn!(%error, "the output of a command cannot be read");
+                    break;
+                }
+            };
+            keep(&buffer[..count]);
+            if let Some(piece) = pieces.next(&buffer[..count]) {
+                self.pass(name, piece).await;
+            }
+        }
+        if let Some(piece) = pieces.rest() {
+            self.pass(name, piece).await;
+        }
+    }
+
+    async fn pass(&self, name: OutputStream, piece: Data) {
+        tokio::select! {
+            biased;
+            () = self.mute.cancelled() => {}
+            () = self.output.send(name, piece, self.cap) => {}
+        }
+    }
+}
