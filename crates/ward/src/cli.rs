@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{aside, completions, doctor, exec, serve};
+use crate::commands::{aside, completions, doctor, exec, runtime, serve};
 use crate::{console, log};
 
 /// What Ward exits with where it failed itself, for `ward exec`: what `env`, `timeout` and others
@@ -49,6 +49,7 @@ pub(crate) struct Cli {
 enum Command {
     Serve(serve::Args),
     Exec(exec::Args),
+    Runtime(runtime::Args),
     Aside(aside::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -79,6 +80,7 @@ pub(crate) fn run() -> ExitCode {
             exec::run(args)
         }
         Command::Serve(args) => finish(cli.log, || serve::run(args)),
+        Command::Runtime(args) => finish(cli.log, || runtime::run(args)),
         Command::Aside(args) => finish(cli.log, || aside::run(&args)),
         Command::Doctor(args) => finish(cli.log, || doctor::run(&args)),
         Command::Completions(args) => finish(cli.log, || completions::run(&args)),

@@ -19,7 +19,7 @@ fn help_says_what_ward_is_and_what_it_can_do() {
 
 #[test]
 fn every_sub_command_has_a_help_worth_reading() {
-    for name in ["exec", "doctor", "completions"] {
+    for name in ["serve", "exec", "runtime", "aside", "doctor", "completions"] {
         snapshot(&format!("{name}_help"), &[name, "--help"]);
     }
 }
@@ -66,6 +66,22 @@ fn exec_fails_with_125_and_a_sentence_before_anything_has_run() {
         "exec_workspace_is_a_file",
         &["exec", "--workspace", "/etc/passwd", "--", "true"],
     );
+}
+
+#[test]
+fn runtime_is_told_where_to_talk_and_does_not_open_itself_to_others() {
+    snapshot("runtime_nowhere", &["runtime"]);
+    snapshot(
+        "runtime_both",
+        &["runtime", "--stdio", "--listen", "127.0.0.1:0"],
+    );
+    snapshot("runtime_remote", &["runtime", "--listen", "0.0.0.0:0"]);
+    snapshot(
+        "runtime_short_token",
+        &["runtime", "--listen", "127.0.0.1:0", "--token", "secret"],
+    );
+    snapshot("runtime_end_of_input", &["runtime", "--stdio"]);
+    snapshot("aside_unknown", &["aside", "restore", "nothing"]);
 }
 
 #[test]

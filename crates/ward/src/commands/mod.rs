@@ -5,4 +5,5 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 mod exec_report;
+pub(crate) mod runtime;
 pub(crate) mod serve;

@@ -1,0 +1,127 @@
+//! `ward runtime`: the runtime server, standalone, over standard input and output or on a port.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use runtime_server::{
+    Listener, Reach, RoomSettings, Runtime, RuntimeOptions, Token, serve_listen, serve_stdio,
+    stop_on_signals,
+};
+use sandbox::Net;
+
+use crate::{address, folders, settings, workspace};
+
+/// How long threads that may block have when everything else has ended.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Do file and terminal actions over JSON-RPC
+///
+/// Speaks JSON-RPC 2.0 with Content-Length frames, as npm's vscode-jsonrpc does. `initialize`
+/// answers every action with the schema of its parameters. Without a gate it is standalone: every
+/// command runs in the sandbox, and file actions stay inside the workspace.
+#[derive(Debug, clap::Args)]
+#[command(
+    group = clap::ArgGroup::new("where").required(true).args(["stdio", "listen"]),
+    after_long_help = "On a port, `initialize` has to carry the token: {\"token\": \"…\"}. Prefer WARD_TOKEN over --token:\n\
+        other users of the machine can see the arguments of a program.\n\n\
+        Examples:\n  \
+        ward runtime --stdio --workspace ~/src/app\n  \
+        WARD_TOKEN=\"$(openssl rand -hex 32)\" ward runtime --listen 127.0.0.1:3001"
+)]
+pub(crate) struct Args {
+    /// Talk over standard input and output
+    #[arg(long)]
+    stdio: bool,
+
+    /// Talk to clients that connect here, such as 127.0.0.1:3001; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", value_parser = address::parse)]
+    listen: Option<SocketAddr>,
+
+    /// The folder that actions work in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+
+    /// What clients on the port have to know [default: one is made and printed]
+    #[arg(long, value_name = "TOKEN", env = "WARD_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+
+    /// Let other machines connect; they still have to know the token
+    #[arg(long, requires = "listen")]
+    allow_remote: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let settings = settings::read()?;
+    let runtime = Runtime::open(RuntimeOptions {
+        workspace: workspace::find(args.workspace.as_deref())?,
+        rooms: RoomSettings {
+            state: folders::state()?,
+            minimum: settings.minimum,
+            net: Net::None,
+            limits: settings.limits,
+        },
+    })?;
+    let mut threads = match args.listen {
+        // One client: one thread serves it with the least work for each request.
+        None => tokio::runtime::Builder::new_current_thread(),
+        Some(_) => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let threads = threads
+        .enable_all()
+        .build()
+        .context("Ward could not start its threads")?;
+    let result = match args.listen {
+        None => threads.block_on(over_stdio(runtime)),
+        Some(addr) => {
+            let reach = if args.allow_remote {
+                Reach::Anywhere
+            } else {
+                Reach::Loopback
+            };
+            threads.block_on(on_port(runtime, addr, reach, args.token))
+        }
+    };
+    threads.shutdown_timeout(PATIENCE);
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn over_stdio(runtime: Arc<Runtime>) -> anyhow::Result<()> {
+    let stop = stop_on_signals().context("Ward could not prepare for signals")?;
+    serve_stdio(runtime, stop)
+        .await
+        .context("Standard input or output cannot be used")?;
+    Ok(())
+}
+
+async fn on_port(
+    runtime: Arc<Runtime>,
+    addr: SocketAddr,
+    reach: Reach,
+    token: Option<String>,
+) -> anyhow::Result<()> {
+    let stop = stop_on_signals().context("Ward could not prepare for signals")?;
+    let chosen = token.is_some();
+    let token = match token {
+        Some(text) => Token::new(text)?,
+        None => Token::random()?,
+    };
+    let listener = Listener::bind(&addr.to_string(), reach).await?;
+    greet(listener.address(), (!chosen).then(|| token.reveal()))
+        .context("Standard output is closed")?;
+    serve_listen(runtime, listener, token, stop).await;
+    Ok(())
+}
+
+fn greet(addr: SocketAddr, made: Option<&str>) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Ward's runtime is on {addr}")?;
+    if let Some(token) = made {
+        writeln!(out, "  token  {token}")?;
+    }
+    out.flush()
+}
