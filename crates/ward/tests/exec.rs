@@ -8,10 +8,12 @@
 
 mod support;
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use support::Home;
 
 /// How `ward exec` ends, and what it says on standard error.
@@ -163,6 +165,61 @@ fn a_signal_to_ward_ends_the_command_and_leaves_nothing() {
         lines.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "");
     }
+}
+
+/// What comes out of a terminal in which `ward exec` runs a shell line, after typing `typed` as
+/// soon as the line has said `ready`; and how it ended.
+fn in_a_terminal(line: &str, typed: &str) -> (String, Option<i32>) {
+    let home = Home::new();
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let mut terminal = File::from(openpt(flags).unwrap());
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let side = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let ward = home.ward();
+    let mut child = Command::new("setsid")
+        .args(["--ctty", "--wait"])
+        .arg(ward.get_program())
+        .args(["exec", "--", "sh", "-c", line])
+        .env("HOME", home.workspace().parent().unwrap())
+        .current_dir(home.workspace())
+        .stdin(side.try_clone().unwrap())
+        .stdout(side.try_clone().unwrap())
+        .stderr(side)
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut bytes = [0; 1024];
+    let mut waiting = true;
+    // Reading fails when the last process on the other side has gone.
+    while let Ok(count) = terminal.read(&mut bytes) {
+        said.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+        if waiting && said.contains("ready") {
+            terminal.write_all(typed.as_bytes()).unwrap();
+            waiting = false;
+        }
+    }
+    (said, child.wait().unwrap().code())
+}
+
+#[test]
+fn a_terminal_passes_through_and_ctrl_c_is_the_commands() {
+    let (said, code) = in_a_terminal("test -t 0 && test -t 1 && echo ready; cat", "hello\n\u{4}");
+    assert_eq!(
+        (said.as_str(), code),
+        ("ready\r\nhello\r\nhello\r\n", Some(0))
+    );
+    let (_, code) = in_a_terminal("echo ready; sleep 60", "\u{3}");
+    assert_eq!(code, Some(130));
+    let trap = "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.05; done";
+    let (said, code) = in_a_terminal(trap, "\u{3}");
+    assert!(said.contains("caught"), "{said}");
+    assert_eq!(code, Some(3));
 }
 
 #[test]
