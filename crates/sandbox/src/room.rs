@@ -15,11 +15,11 @@ use crate::aside::Aside;
 use crate::command::{Command, Running, Stdio, Stopper};
 use crate::error::SandboxError;
 use crate::gateway::Gateway;
-use crate::linux::launch::{Holder, launch};
-use crate::linux::limits::Cgroup;
+use crate::linux::launch::{Holder, has_one_thread, launch};
+use crate::linux::limits::{self, Cgroup};
 use crate::linux::message::{Failure, Forked, Layer, OsText, Report, Size, Spawn};
 use crate::linux::notify::Watcher;
-use crate::linux::plan::Plan;
+use crate::linux::plan::{Plan, Scratch};
 use crate::linux::supervise::Watched;
 use crate::linux::sys::hand_over_quickly;
 use crate::linux::wire::Wire;
@@ -50,7 +50,7 @@ pub struct Room {
     workspace: Arc<Mutex<Workspace>>,
     gateway: Arc<Gateway>,
     /// Taken away last, when everything in the room has ended.
-    _state: StateFolder,
+    _state: Option<StateFolder>,
 }
 
 impl Room {
@@ -73,11 +73,23 @@ impl Room {
     }
 
     fn open_as(tier: Tier, options: &RoomOptions) -> Result<Self, SandboxError> {
-        let state = StateFolder::make(&options.state)?;
-        let plan = Plan::new(tier, &options.wall, &state.path)?;
+        // A process with one thread opens a room for one command; any other keeps it.
+        let lasting = !has_one_thread();
+        let state = if lasting || tier != Tier::Room {
+            Some(StateFolder::make(&options.state)?)
+        } else {
+            None
+        };
+        let folder = state.as_ref().map(|state| state.path.clone());
+        let scratch = folder.map_or(Scratch::Memory, Scratch::Folder);
+        let plan = Plan::new(tier, &options.wall, &options.state, scratch)?;
         let (holder, proxy) = launch(plan.clone())?;
         let limits = options.wall.limits;
-        let cgroup = Cgroup::make(limits.memory, limits.pids)
+        // Joining a control group takes the kernel longer than a short command runs. A bound near
+        // all that the machine has is kept well enough by looking at it now and then.
+        let cgroup = (lasting || limits.memory < limits::machine() / 2)
+            .then(|| Cgroup::make(limits.memory, limits.pids))
+            .flatten()
             .filter(|cgroup| cgroup.take(holder.pid).is_ok())
             .map(Arc::new);
         let mut environment = plan.environment();

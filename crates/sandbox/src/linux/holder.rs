@@ -110,6 +110,10 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
                 .map_err(|(what, error)| (Layer::Root, format!("{what}: {error}")))?;
         }
     }
+    if !in_room {
+        root::furnish(plan.scratch_folder(), &plan)
+            .map_err(|(what, error)| (Layer::Root, format!("{what}: {error}")))?;
+    }
     let loopback = |error: std::io::Error| (Layer::Loopback, error.to_string());
     if in_room && on(Off::Network) {
         let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);

@@ -57,7 +57,7 @@ pub(crate) fn launch(plan: Plan) -> Result<(Holder, TcpListener), SandboxError> 
     let (pid, pidfd) = if has_one_thread() {
         // SAFETY: this process has one thread, and it is here.
         match unsafe { sys::fork_with(holder::namespaces(&plan)) }
-            .map_err(|error| no_namespaces(&error))?
+            .map_err(|error| no_namespaces(&in_words(&error)))?
         {
             Side::Child => {
                 drop(wire);
@@ -148,7 +148,7 @@ pub(crate) fn enter_if_launcher() {
         Err(error) => {
             let _ = wire.send(
                 &Launched::No {
-                    why: error.to_string(),
+                    why: in_words(&error),
                 },
                 &[],
             );
@@ -157,7 +157,8 @@ pub(crate) fn enter_if_launcher() {
     sys::exit_now(0)
 }
 
-fn has_one_thread() -> bool {
+/// Whether this process can fork a holder itself.
+pub(crate) fn has_one_thread() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
 }
 
@@ -165,5 +166,16 @@ fn no_namespaces(why: &dyn ToString) -> SandboxError {
     SandboxError::Layer {
         layer: Layer::Namespaces.name(),
         why: why.to_string(),
+    }
+}
+
+/// The kernel's refusals of a namespace, which its error numbers do not say.
+fn in_words(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC) => {
+            "no more user namespaces are allowed (user.max_user_namespaces)".into()
+        }
+        Some(libc::EPERM) => "the system does not allow user namespaces".into(),
+        _ => error.to_string(),
     }
 }

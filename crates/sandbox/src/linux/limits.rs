@@ -31,6 +31,12 @@ pub(crate) fn tree_memory(pid: i32) -> u64 {
     total * 1024
 }
 
+/// The memory of this machine, in bytes.
+pub(crate) fn machine() -> u64 {
+    let info = rustix::system::sysinfo();
+    info.totalram.saturating_mul(u64::from(info.mem_unit))
+}
+
 /// The processes that a process has started and that still run.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let mut pids = Vec::new();

@@ -141,7 +141,7 @@ impl Watcher {
         Self {
             root,
             workspace: plan.workspace.clone(),
-            home: plan.home_inside().to_owned(),
+            home: plan.home_inside(),
             writable: (plan.tier != Tier::Room).then(|| plan.rules(0).writable),
             calls,
             seen: Seen::default(),

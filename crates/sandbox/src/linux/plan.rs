@@ -48,6 +48,11 @@ const NEVER_A_WORKSPACE: &[&str] = &[
     "/dev", "/run", "/var", "/tmp", "/home", "/boot",
 ];
 
+/// The scratch home's name in the scratch.
+pub(crate) const HOME: &str = "home";
+/// The name of the folder for what is temporary, where `/tmp` cannot be private.
+pub(crate) const TEMPORARY: &str = "tmp";
+
 /// A room to be built. Paths are the same inside and outside, so that what a tool prints is true
 /// for the person who reads it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,14 +62,16 @@ pub(crate) struct Plan {
     pub(crate) workspace: PathBuf,
     /// The home folder's path; what appears there is `scratch`.
     pub(crate) home: PathBuf,
-    /// The folder that stands in for the home folder.
-    pub(crate) scratch: PathBuf,
+    /// Where the scratch home and the session's own layer of caches are kept.
+    pub(crate) scratch: Scratch,
+    /// What git needs to know for a commit.
+    pub(crate) git_identity: Option<String>,
     /// Folders and files to read and execute.
     pub(crate) readable: Vec<PathBuf>,
     /// Symbolic links of the system's, such as `/bin`.
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
-    /// Package caches.
-    pub(crate) caches: Vec<Cache>,
+    /// Package caches: reads see what the user has, writes stay in the session.
+    pub(crate) caches: Vec<PathBuf>,
     /// Covered by nothing: secrets that the user may read and a command may not.
     pub(crate) masked: Vec<PathBuf>,
     pub(crate) uid: u32,
@@ -75,35 +82,30 @@ pub(crate) struct Plan {
     pub(crate) pids: u32,
     /// Bytes of memory where no cgroup holds it.
     pub(crate) memory: u64,
-    /// A folder for what is temporary, where `/tmp` cannot be private.
-    pub(crate) temporary: PathBuf,
     /// Whether any host may be reached.
     pub(crate) reaches_hosts: bool,
 }
 
-/// A package cache: reads see what the user has, writes stay in the session.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Cache {
-    pub(crate) path: PathBuf,
-    pub(crate) upper: PathBuf,
-    pub(crate) work: PathBuf,
+/// Where a room keeps what it writes outside the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Scratch {
+    /// In a folder on disk, for as long as a session lasts.
+    Folder(PathBuf),
+    /// In memory: for one command this is much quicker than making and deleting folders.
+    Memory,
 }
 
 impl Plan {
-    /// Works a room out. `state` is the room's own folder and exists.
-    pub(crate) fn new(tier: Tier, wall: &Wall, state: &Path) -> Result<Self, SandboxError> {
+    /// Works a room out. `state` is Ward's own folder.
+    pub(crate) fn new(
+        tier: Tier,
+        wall: &Wall,
+        state: &Path,
+        scratch: Scratch,
+    ) -> Result<Self, SandboxError> {
         let home = home();
         let workspace = usable_workspace(&wall.workspace, &home, state)?;
-        let scratch = state.join("home");
-        make(&scratch)?;
-        let temporary = state.join("tmp");
-        if tier == Tier::Walls {
-            make(&temporary)?;
-        }
-        if let Some(identity) = toolchains::git_identity(&home) {
-            write(&scratch.join(".gitconfig"), &identity)?;
-        }
-
+        let git_identity = toolchains::git_identity(&home);
         let (mut readable, mut links, mut caches) = (Vec::new(), Vec::new(), Vec::new());
         for path in SYSTEM.iter().map(PathBuf::from) {
             let Ok(metadata) = path.symlink_metadata() else {
@@ -115,23 +117,15 @@ impl Plan {
                 links.push((path, target));
             }
         }
-        for (index, (path, part)) in toolchains::found(&home).into_iter().enumerate() {
+        for (path, part) in toolchains::found(&home) {
             if path.starts_with(&workspace) || workspace.starts_with(&path) {
                 continue;
             }
-            if part != Part::Cache {
-                readable.push(path);
-                continue;
+            match part {
+                Part::Cache => caches.push(path),
+                Part::Tools | Part::Settings => readable.push(path),
             }
-            let (upper, work) = (
-                state.join(format!("cache-{index}")),
-                state.join(format!("work-{index}")),
-            );
-            make(&upper)?;
-            make(&work)?;
-            caches.push(Cache { path, upper, work });
         }
-        // A command may read its own git settings but not hand them on to the next.
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
         let masked = if uid.is_root() {
             owners_only(Path::new("/etc"))
@@ -143,6 +137,7 @@ impl Plan {
             workspace,
             home,
             scratch,
+            git_identity,
             readable,
             links,
             caches,
@@ -152,7 +147,6 @@ impl Plan {
             tmp: wall.limits.tmp,
             pids: wall.limits.pids,
             memory: wall.limits.memory,
-            temporary,
             reaches_hosts: wall.net != Net::None,
         })
     }
@@ -175,15 +169,11 @@ impl Plan {
         }
         let mut readable = self.readable.clone();
         readable.extend(self.links.iter().map(|(link, _)| link.clone()));
-        readable.extend(self.caches.iter().map(|cache| cache.path.clone()));
+        readable.extend(self.caches.iter().cloned());
         readable.push("/proc".into());
         Rules {
             readable,
-            writable: vec![
-                self.workspace.clone(),
-                self.scratch.clone(),
-                self.temporary.clone(),
-            ],
+            writable: vec![self.workspace.clone(), self.scratch_folder().to_owned()],
             devices: DEVICES.iter().map(PathBuf::from).collect(),
             tcp: if self.reaches_hosts {
                 Tcp::OnlyTo(proxy_port)
@@ -194,11 +184,19 @@ impl Plan {
     }
 
     /// The home folder as a command is told it.
-    pub(crate) fn home_inside(&self) -> &Path {
+    pub(crate) fn home_inside(&self) -> PathBuf {
         if self.tier == Tier::Room {
-            &self.home
+            self.home.clone()
         } else {
-            &self.scratch
+            self.scratch_folder().join(HOME)
+        }
+    }
+
+    /// The folder that a room without namespaces keeps its scratch in.
+    pub(crate) fn scratch_folder(&self) -> &Path {
+        match &self.scratch {
+            Scratch::Folder(folder) => folder,
+            Scratch::Memory => Path::new("/tmp"),
         }
     }
 
@@ -216,7 +214,7 @@ impl Plan {
         if self.tier == Tier::Room {
             set("TMPDIR", OsStr::new("/tmp"));
         } else {
-            set("TMPDIR", self.temporary.as_os_str());
+            set("TMPDIR", self.scratch_folder().join(TEMPORARY).as_os_str());
             // The toolchain stays where it is, though the home folder is elsewhere.
             set("RUSTUP_HOME", self.home.join(".rustup").as_os_str());
         }
@@ -302,25 +300,6 @@ fn owners_only(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-fn make(folder: &Path) -> Result<(), SandboxError> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(folder)
-        .map_err(|error| SandboxError::Layer {
-            layer: "scratch home",
-            why: format!("{}: {error}", folder.display()),
-        })
-}
-
-fn write(path: &Path, text: &str) -> Result<(), SandboxError> {
-    std::fs::write(path, text).map_err(|error| SandboxError::Layer {
-        layer: "scratch home",
-        why: format!("{}: {error}", path.display()),
-    })
 }
 
 /// Names that a command gets from Ward's own environment: what tells a program about its place and

@@ -6,7 +6,7 @@ use protocol::sandbox::{LayerStatus, SandboxStatus, Tier};
 
 use super::launch::launch;
 use super::limits::Cgroup;
-use super::plan::Plan;
+use super::plan::{Plan, Scratch};
 use super::{landlock, sys};
 use crate::error::SandboxError;
 use crate::state::StateFolder;
@@ -37,19 +37,19 @@ pub(crate) fn probe(minimum: Tier, state: &Path) -> SandboxStatus {
 
 /// Opens an empty room for a moment.
 fn try_tier(tier: Tier, state: &Path) -> Result<(), SandboxError> {
-    let folder = StateFolder::make(state)?;
-    let outside = StateFolder::make(state)?;
+    let (workspace, scratch) = (StateFolder::make(state)?, StateFolder::make(state)?);
     let limits = Limits {
         memory: 64 << 20,
         pids: 64,
         tmp: 1 << 20,
     };
     let wall = Wall {
-        workspace: folder.path.clone(),
+        workspace: workspace.path.clone(),
         net: Net::None,
         limits,
     };
-    launch(Plan::new(tier, &wall, &outside.path)?).map(drop)
+    let kept = Scratch::Folder(scratch.path.clone());
+    launch(Plan::new(tier, &wall, &scratch.path, kept)?).map(drop)
 }
 
 fn layer(

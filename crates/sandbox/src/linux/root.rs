@@ -9,13 +9,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use protocol::sandbox::Tier;
 use rustix::fs::CWD;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind,
     mount_bind_recursive, mount_change, open_tree, unmount,
 };
 
-use super::plan::Plan;
+use super::plan::{HOME, Plan, Scratch, TEMPORARY};
 use super::sys::{Reach, attr, mount_setattr};
 
 /// Device nodes that a command needs and that reach nothing.
@@ -72,7 +73,7 @@ pub(crate) fn assemble(plan: &Plan, keep_host: bool) -> Result<Option<OwnedFd>, 
     for path in &plan.readable {
         // What lies in the home folder comes after the home folder itself.
         if !path.starts_with(&plan.home) {
-            bind(path, path, attr::READ_ONLY)?;
+            show(path, attr::READ_ONLY)?;
         }
     }
     devices()?;
@@ -84,18 +85,19 @@ pub(crate) fn assemble(plan: &Plan, keep_host: bool) -> Result<Option<OwnedFd>, 
         std::os::unix::fs::symlink("/tmp", inside(Path::new("/var/tmp"))),
     )?;
 
-    bind(&plan.scratch, &plan.home, 0)?;
+    let scratch = scratch(plan)?;
+    bind(&scratch.join(HOME), &inside(&plan.home), 0)?;
     for path in plan
         .readable
         .iter()
         .filter(|path| path.starts_with(&plan.home))
     {
-        bind(path, path, attr::READ_ONLY)?;
+        show(path, attr::READ_ONLY)?;
     }
-    for cache in &plan.caches {
-        overlay(cache)?;
+    for (index, cache) in plan.caches.iter().enumerate() {
+        overlay(cache, &scratch, index)?;
     }
-    bind(&plan.workspace, &plan.workspace, 0)?;
+    show(&plan.workspace, 0)?;
     mask(&plan.masked)?;
 
     let proc = inside(Path::new("/proc"));
@@ -178,57 +180,96 @@ fn devices() -> Result<(), Failed> {
 }
 
 fn tmpfs(path: &str, size: u64, mode: u32) -> Result<(), Failed> {
-    let target = inside(Path::new(path));
-    make_dir(&target)?;
-    let options = CString::new(format!("size={size},mode={mode:o}")).unwrap_or_default();
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    let mounted = mount("tmpfs", &target, "tmpfs", flags, Some(options.as_c_str()));
-    at(format!("mounting {path}"), mounted.map_err(Into::into))
+    tmpfs_at(&inside(Path::new(path)), size, mode)
 }
 
-/// Shows `source` of the old tree at `target` of the new one.
-fn bind(source: &Path, target: &Path, attributes: u64) -> Result<(), Failed> {
-    let (from, to) = (outside(source), inside(target));
-    let is_dir = at(shown("looking at", source), from.metadata())?.is_dir();
+fn tmpfs_at(target: &Path, size: u64, mode: u32) -> Result<(), Failed> {
+    make_dir(target)?;
+    let options = CString::new(format!("size={size},mode={mode:o}")).unwrap_or_default();
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let mounted = mount("tmpfs", target, "tmpfs", flags, Some(options.as_c_str()));
+    at(shown("mounting", target), mounted.map_err(Into::into))
+}
+
+/// Shows a path of the old tree at the same path of the new one.
+fn show(path: &Path, attributes: u64) -> Result<(), Failed> {
+    bind(&outside(path), &inside(path), attributes)
+}
+
+fn bind(from: &Path, to: &Path, attributes: u64) -> Result<(), Failed> {
+    let is_dir = at(shown("looking at", from), from.metadata())?.is_dir();
     if is_dir {
-        make_dir(&to)?;
+        make_dir(to)?;
     } else {
-        make_parents(&to)?;
+        make_parents(to)?;
         if !to.exists() {
-            at(shown("making", target), File::create(&to))?;
+            at(shown("making", to), File::create(to))?;
         }
     }
     at(
-        shown("binding", source),
-        mount_bind_recursive(&from, &to).map_err(Into::into),
+        shown("binding", from),
+        mount_bind_recursive(from, to).map_err(Into::into),
     )?;
     let attributes = attributes | attr::NO_SUID | attr::NO_DEV;
-    at(shown("closing", target), set(&to, attributes, Reach::Below))
+    at(shown("closing", to), set(to, attributes, Reach::Below))
+}
+
+/// Makes the scratch: what the commands of the room write outside the workspace.
+fn scratch(plan: &Plan) -> Result<PathBuf, Failed> {
+    let folder = match &plan.scratch {
+        Scratch::Folder(folder) => outside(folder),
+        Scratch::Memory => {
+            let folder = PathBuf::from("/scratch");
+            tmpfs_at(&folder, plan.tmp, 0o700)?;
+            folder
+        }
+    };
+    furnish(&folder, plan)?;
+    Ok(folder)
+}
+
+/// Makes the folders of the scratch, and what is in the scratch home from the start.
+pub(crate) fn furnish(folder: &Path, plan: &Plan) -> Result<(), Failed> {
+    make_dir(&folder.join(HOME))?;
+    if plan.tier != Tier::Room {
+        make_dir(&folder.join(TEMPORARY))?;
+    }
+    if let Some(identity) = &plan.git_identity {
+        let settings = folder.join(HOME).join(".gitconfig");
+        at(shown("writing", &settings), fs::write(&settings, identity))?;
+    }
+    Ok(())
 }
 
 /// Shows a cache with a layer of the session's own above it. Where the kernel does not stack
 /// filesystems for users, the cache is shown for reading.
-fn overlay(cache: &super::plan::Cache) -> Result<(), Failed> {
-    let target = inside(&cache.path);
+fn overlay(cache: &Path, scratch: &Path, index: usize) -> Result<(), Failed> {
+    let target = inside(cache);
     make_dir(&target)?;
-    let (lower, upper, work) = (
-        outside(&cache.path),
-        outside(&cache.upper),
-        outside(&cache.work),
+    let lower = outside(cache);
+    let (upper, work) = (
+        scratch.join(format!("cache-{index}")),
+        scratch.join(format!("work-{index}")),
     );
+    make_dir(&upper)?;
+    make_dir(&work)?;
     // Options are separated by commas and colons: a path with one is not for this.
-    let paths = [&lower, &upper, &work];
-    let plain = paths
-        .iter()
-        .all(|p| !p.as_os_str().as_bytes().iter().any(|b| b",:\\".contains(b)));
+    let plain = |path: &Path| {
+        !path
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .any(|b| b",:\\".contains(b))
+    };
+    // Volatile: nothing of it outlives the room, so nothing need be forced to the disk.
     let options = format!(
-        "lowerdir={},upperdir={},workdir={},userxattr",
+        "lowerdir={},upperdir={},workdir={},userxattr,volatile",
         lower.display(),
         upper.display(),
         work.display()
     );
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    if plain
+    if [&lower, &upper, &work].iter().all(|path| plain(path))
         && let Ok(options) = CString::new(options)
         && mount(
             "overlay",
@@ -241,7 +282,7 @@ fn overlay(cache: &super::plan::Cache) -> Result<(), Failed> {
     {
         return Ok(());
     }
-    bind(&cache.path, &cache.path, attr::READ_ONLY)
+    show(cache, attr::READ_ONLY)
 }
 
 /// Covers files and folders with nothing.
