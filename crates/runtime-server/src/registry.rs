@@ -227,8 +227,8 @@ fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         return None;
     }
     known
-        .map(|name| (strsim::jaro_winkler(word, name), name))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|name| (strsim::osa_distance(word, name), name))
+        .filter(|(distance, name)| *distance <= word.len().max(name.len()) / 2)
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
