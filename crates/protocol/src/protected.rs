@@ -114,33 +114,37 @@ pub fn protected<'a>(components: impl IntoIterator<Item = &'a [u8]>) -> Option<P
     TABLE
         .iter()
         .find(|protection| {
-            let pattern: Vec<&[u8]> = protection.pattern.split('/').map(str::as_bytes).collect();
-            (0..names.len()).any(|start| fits(&pattern, &names[start..], protection.reach))
+            let pattern = Some(protection.pattern);
+            (0..names.len()).any(|start| fits(pattern, &names[start..], protection.reach))
         })
         .copied()
 }
 
 /// Whether `names` begins with `pattern`; for [`Reach::Itself`] it has to end with it as well.
-fn fits(pattern: &[&[u8]], names: &[&[u8]], reach: Reach) -> bool {
-    let Some((first, pattern_rest)) = pattern.split_first() else {
+fn fits(pattern: Option<&str>, names: &[&[u8]], reach: Reach) -> bool {
+    let Some(pattern) = pattern else {
         return match reach {
             Reach::Itself => names.is_empty(),
             Reach::Tree => true,
         };
     };
-    if *first == b"**" {
+    let (first, rest) = match pattern.split_once('/') {
+        Some((first, rest)) => (first, Some(rest)),
+        None => (pattern, None),
+    };
+    if first == "**" {
         let free = |name: &&[u8]| {
             FREE_NAMES
                 .iter()
                 .any(|free| name.eq_ignore_ascii_case(free))
         };
         let end = names.iter().position(free).unwrap_or(names.len());
-        return (0..=end).any(|skip| fits(pattern_rest, &names[skip..], reach));
+        return (0..=end).any(|skip| fits(rest, &names[skip..], reach));
     }
     let Some((name, names_rest)) = names.split_first() else {
         return false;
     };
-    fits_name(first, name) && fits(pattern_rest, names_rest, reach)
+    fits_name(first.as_bytes(), name) && fits(rest, names_rest, reach)
 }
 
 fn fits_name(pattern: &[u8], name: &[u8]) -> bool {

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::workspace::refusal;
 
 use super::MAX_ENTRIES;
-use super::walk::walk;
+use super::walk::{Walked, walk};
 
 /// `fs.glob`
 #[derive(Debug)]
@@ -75,7 +75,7 @@ fn glob(call: &Call, path: &str, pattern: &GlobMatcher) -> Result<EntriesResult,
     let root = call.context.workspace.folder(path)?;
     let mut entries = Vec::new();
     let mut truncated = false;
-    walk(call, &root, path, |found| {
+    let walked = walk(call, &root, path, |found| {
         let below = found
             .relative
             .strip_prefix(root.relative())
@@ -97,5 +97,6 @@ fn glob(call: &Call, path: &str, pattern: &GlobMatcher) -> Result<EntriesResult,
         entries.push(super::entry(found.relative, &stat, target.as_deref()));
         Ok(ControlFlow::Continue(()))
     })?;
+    truncated |= walked == Walked::NotTooDeep;
     Ok(EntriesResult { entries, truncated })
 }

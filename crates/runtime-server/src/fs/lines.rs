@@ -11,6 +11,9 @@ use protocol::action::fs::{Match, SearchResult};
 /// A longer line is cut, so that a minified file does not fill the answer.
 const MAX_CHARS: usize = 1000;
 
+/// What all lines of an answer may weigh together, with the lines around them.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
 /// How much of a long line is kept before the match.
 const LEAD: usize = 200;
 
@@ -25,6 +28,7 @@ pub(super) struct Lines {
     first: usize,
     /// The last lines that went by, for `before`.
     recent: VecDeque<(u64, String)>,
+    bytes: usize,
     truncated: bool,
 }
 
@@ -38,6 +42,7 @@ impl Lines {
             matches: Vec::new(),
             first: 0,
             recent: VecDeque::new(),
+            bytes: 0,
             truncated: false,
         }
     }
@@ -58,6 +63,11 @@ impl Lines {
         self.truncated
     }
 
+    /// Something could not be looked at.
+    pub(super) fn leave_out(&mut self) {
+        self.truncated = true;
+    }
+
     pub(super) fn finish(self) -> SearchResult {
         SearchResult {
             matches: self.matches,
@@ -75,6 +85,7 @@ impl Lines {
             if number - found.line > self.context {
                 break;
             }
+            self.bytes += text.len();
             found.after.push(text.clone());
         }
         self.recent.push_back((number, text));
@@ -90,14 +101,14 @@ impl Sink for &mut Lines {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         let number = found.line_number().unwrap_or(0);
         let line = found.bytes();
-        if self.matches.len() == self.limit {
+        if self.matches.len() == self.limit || self.bytes > MAX_BYTES {
             self.truncated = true;
             self.pass(number, line);
             return Ok(false);
         }
         let start = self.matcher.find(line)?.map_or(0, |fit| fit.start());
         let (text, column) = shown(line, start);
-        let before = self
+        let before: Vec<String> = self
             .recent
             .iter()
             .filter(|(line, _)| number - line <= self.context)
@@ -105,6 +116,7 @@ impl Sink for &mut Lines {
             .collect();
         self.pass(number, line);
         let path = self.path.clone();
+        self.bytes += path.len() + text.len() + before.iter().map(String::len).sum::<usize>();
         self.matches.push(Match {
             path,
             line: number,

@@ -19,7 +19,7 @@ use crate::workspace::{Final, HostPath, refusal};
 
 use super::glob::bad;
 use super::lines::Lines;
-use super::walk::walk;
+use super::walk::{Walked, walk};
 
 const LIMIT: u32 = 200;
 const MAX_LIMIT: u32 = 10_000;
@@ -132,7 +132,7 @@ fn search(call: &Call, path: &str, query: Query) -> Result<SearchResult, Failure
         search_file(call, &mut searcher, &mut lines, root.relative(), file)?;
         return Ok(lines.finish());
     }
-    walk(call, &root, path, |found| {
+    let walked = walk(call, &root, path, |found| {
         let below = found
             .relative
             .strip_prefix(root.relative())
@@ -154,6 +154,9 @@ fn search(call: &Call, path: &str, query: Query) -> Result<SearchResult, Failure
             ControlFlow::Continue(())
         })
     })?;
+    if walked == Walked::NotTooDeep {
+        lines.leave_out();
+    }
     Ok(lines.finish())
 }
 

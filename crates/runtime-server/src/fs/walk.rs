@@ -64,6 +64,15 @@ struct Level {
     rules: Vec<Gitignore>,
 }
 
+/// Whether a walk saw everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Walked {
+    /// All there is, or until it was told to stop.
+    Whole,
+    /// But for folders that are too deep to be held open.
+    NotTooDeep,
+}
+
 /// Visits every file and link below `root` in the order of their paths, until `visit` breaks.
 ///
 /// What is ignored is left out, and so is `.git`; hidden files are not.
@@ -72,7 +81,8 @@ pub(super) fn walk(
     root: &HostPath,
     asked: &str,
     mut visit: impl FnMut(&Found<'_>) -> Result<ControlFlow<()>, Failure>,
-) -> Result<(), Failure> {
+) -> Result<Walked, Failure> {
+    let mut walked = Walked::Whole;
     let refuse = |errno| refusal::of(errno, asked);
     let above = rules_above(call, root)?;
     let top = root.open_folder().map_err(refuse)?;
@@ -104,12 +114,13 @@ pub(super) fn walk(
                 name: &next.name,
             };
             if visit(&found)?.is_break() {
-                return Ok(());
+                return Ok(walked);
             }
             continue;
         }
         if open.len() == MAX_DEPTH {
-            return Err(super::tree::too_deep(asked));
+            walked = Walked::NotTooDeep;
+            continue;
         }
         // What cannot be opened is left out, as in every search: gone, swapped, closed to us.
         if let Ok(folder) = open_folder(level.folder.as_fd(), &next.name)
@@ -118,7 +129,7 @@ pub(super) fn walk(
             open.push(level);
         }
     }
-    Ok(())
+    Ok(walked)
 }
 
 fn enter(folder: OwnedFd, relative: PathBuf) -> rustix::io::Result<Level> {

@@ -287,3 +287,13 @@ async fn a_cancelled_search_ends() {
     let ended = fixture.run("fs.search", json!({"pattern": "x"})).await;
     assert_eq!(ended.unwrap_err().kind, ErrorKind::Cancelled);
 }
+
+#[tokio::test]
+async fn the_lines_around_many_matches_do_not_fill_the_memory() {
+    let line = format!("needle {}\n", "x".repeat(900));
+    let fixture = Fixture::with(&[("a", &line.repeat(3000))]);
+    let params = json!({"pattern": "needle", "context": 20, "limit": 10_000});
+    let answer = fixture.run("fs.search", params).await.unwrap();
+    assert_eq!(answer["truncated"], true);
+    assert!(answer.to_string().len() < 9 * 1024 * 1024);
+}
