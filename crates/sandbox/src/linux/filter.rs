@@ -37,14 +37,57 @@ impl Arch {
             Self::Aarch64 => None,
         }
     }
+}
 
-    /// The number of a system call; none where this machine does not have it.
-    pub(crate) fn number(self, name: &str) -> Option<u32> {
-        let number = match self {
-            Self::X86_64 => name.parse::<syscalls::x86_64::Sysno>().ok()?.id(),
-            Self::Aarch64 => name.parse::<syscalls::aarch64::Sysno>().ok()?.id(),
-        };
-        u32::try_from(number).ok()
+/// A system call: its number on x86_64 and on aarch64, where it has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Call {
+    x86_64: u32,
+    aarch64: Option<u32>,
+}
+
+impl Call {
+    /// Its number; none where the machine does not have it.
+    pub(crate) fn number(self, arch: Arch) -> Option<u32> {
+        match arch {
+            Arch::X86_64 => Some(self.x86_64),
+            Arch::Aarch64 => self.aarch64,
+        }
+    }
+}
+
+/// Names a call that both machines have, or one that `x86_64` alone has.
+macro_rules! call {
+    ($name:ident) => {
+        $crate::linux::filter::Call::both(
+            syscalls::x86_64::Sysno::$name,
+            syscalls::aarch64::Sysno::$name,
+        )
+    };
+    (x86_64 $name:ident) => {
+        $crate::linux::filter::Call::old(syscalls::x86_64::Sysno::$name)
+    };
+}
+pub(crate) use call;
+
+impl Call {
+    /// For [`call`].
+    pub(crate) const fn both(
+        x86_64: syscalls::x86_64::Sysno,
+        aarch64: syscalls::aarch64::Sysno,
+    ) -> Self {
+        Self {
+            x86_64: x86_64.id() as u32,
+            aarch64: Some(aarch64.id() as u32),
+        }
+    }
+
+    /// For [`call`].
+    pub(crate) const fn old(x86_64: syscalls::x86_64::Sysno) -> Self {
+        Self {
+            x86_64: x86_64.id() as u32,
+            aarch64: None,
+        }
     }
 }
 
@@ -60,76 +103,76 @@ pub(crate) enum Sockets {
 }
 
 /// Never needed inside, and each a way out or a way deeper into the kernel.
-const CLOSED: &[&str] = &[
+const CLOSED: &[Call] = &[
     // other processes
-    "ptrace",
-    "process_vm_readv",
-    "process_vm_writev",
-    "process_madvise",
-    "pidfd_getfd",
-    "kcmp",
+    call!(ptrace),
+    call!(process_vm_readv),
+    call!(process_vm_writev),
+    call!(process_madvise),
+    call!(pidfd_getfd),
+    call!(kcmp),
     // mounts and namespaces
-    "mount",
-    "umount2",
-    "pivot_root",
-    "chroot",
-    "unshare",
-    "setns",
-    "open_tree",
-    "move_mount",
-    "fsopen",
-    "fsconfig",
-    "fsmount",
-    "fspick",
-    "mount_setattr",
-    "open_tree_attr",
-    "statmount",
-    "listmount",
+    call!(mount),
+    call!(umount2),
+    call!(pivot_root),
+    call!(chroot),
+    call!(unshare),
+    call!(setns),
+    call!(open_tree),
+    call!(move_mount),
+    call!(fsopen),
+    call!(fsconfig),
+    call!(fsmount),
+    call!(fspick),
+    call!(mount_setattr),
+    call!(open_tree_attr),
+    call!(statmount),
+    call!(listmount),
     // files past their path
-    "open_by_handle_at",
-    "name_to_handle_at",
+    call!(open_by_handle_at),
+    call!(name_to_handle_at),
     // the kernel's machinery
-    "io_uring_setup",
-    "io_uring_enter",
-    "io_uring_register",
-    "bpf",
-    "perf_event_open",
-    "userfaultfd",
-    "fanotify_init",
-    "keyctl",
-    "add_key",
-    "request_key",
-    "kexec_load",
-    "kexec_file_load",
-    "init_module",
-    "finit_module",
-    "delete_module",
-    "quotactl",
-    "quotactl_fd",
-    "swapon",
-    "swapoff",
-    "acct",
-    "reboot",
-    "settimeofday",
-    "clock_settime",
-    "clock_adjtime",
-    "adjtimex",
-    "syslog",
-    "vhangup",
-    "lookup_dcookie",
-    "iopl",
-    "ioperm",
-    "modify_ldt",
-    "vmsplice",
-    "migrate_pages",
-    "move_pages",
-    "mbind",
-    "set_mempolicy",
-    "nfsservctl",
-    "uselib",
-    "ustat",
-    "sysfs",
-    "_sysctl",
+    call!(io_uring_setup),
+    call!(io_uring_enter),
+    call!(io_uring_register),
+    call!(bpf),
+    call!(perf_event_open),
+    call!(userfaultfd),
+    call!(fanotify_init),
+    call!(keyctl),
+    call!(add_key),
+    call!(request_key),
+    call!(kexec_load),
+    call!(kexec_file_load),
+    call!(init_module),
+    call!(finit_module),
+    call!(delete_module),
+    call!(quotactl),
+    call!(quotactl_fd),
+    call!(swapon),
+    call!(swapoff),
+    call!(acct),
+    call!(reboot),
+    call!(settimeofday),
+    call!(clock_settime),
+    call!(clock_adjtime),
+    call!(adjtimex),
+    call!(syslog),
+    call!(vhangup),
+    call!(lookup_dcookie),
+    call!(x86_64 iopl),
+    call!(x86_64 ioperm),
+    call!(x86_64 modify_ldt),
+    call!(vmsplice),
+    call!(migrate_pages),
+    call!(move_pages),
+    call!(mbind),
+    call!(set_mempolicy),
+    call!(nfsservctl),
+    call!(x86_64 uselib),
+    call!(x86_64 ustat),
+    call!(x86_64 sysfs),
+    call!(x86_64 _sysctl),
 ];
 
 /// `CLONE_NEW*`: time, ns, cgroup, uts, ipc, user, pid, net.
@@ -168,47 +211,52 @@ pub(crate) fn filter(arch: Arch, sockets: Sockets) -> Vec<Instruction> {
 
     // Calls whose arguments are looked at come first: the kernel remembers the answer for the
     // others and does not run the program for them.
-    let mut on_argument = |name: &str, argument, test, verdict| {
-        if let Some(number) = arch.number(name) {
+    let mut on_argument = |call: Call, argument, test, verdict| {
+        if let Some(number) = call.number(arch) {
             program.on_argument(number, argument, test, verdict);
         }
     };
-    on_argument("clone", 0, Test::AnyBit(NEW_NAMESPACES), refuse);
-    on_argument("ioctl", 1, Test::OneOf(TERMINAL_REQUESTS), refuse);
-    on_argument("personality", 0, Test::NoneOf(PERSONALITIES), refuse);
+    on_argument(call!(clone), 0, Test::AnyBit(NEW_NAMESPACES), refuse);
+    on_argument(call!(ioctl), 1, Test::OneOf(TERMINAL_REQUESTS), refuse);
+    on_argument(call!(personality), 0, Test::NoneOf(PERSONALITIES), refuse);
     match sockets {
         Sockets::Held => {
             let families: &[u32] = &[AF_UNIX, AF_INET, AF_INET6, AF_NETLINK];
-            on_argument("socket", 0, Test::NoneOf(families), refuse);
+            on_argument(call!(socket), 0, Test::NoneOf(families), refuse);
         }
         Sockets::PairsOnly => {
-            on_argument("socket", 0, Test::NoneOf(&[]), refuse);
+            on_argument(call!(socket), 0, Test::NoneOf(&[]), refuse);
         }
         Sockets::PairsAndTcp => {
-            on_argument("socket", 0, Test::NoneOf(&[AF_INET, AF_INET6]), refuse);
+            on_argument(call!(socket), 0, Test::NoneOf(&[AF_INET, AF_INET6]), refuse);
             on_argument(
-                "socket",
+                call!(socket),
                 1,
                 Test::MaskedNoneOf(SOCK_TYPE, &[SOCK_STREAM]),
                 refuse,
             );
         }
     }
-    on_argument("socketpair", 0, Test::NoneOf(&[AF_UNIX]), refuse);
+    on_argument(call!(socketpair), 0, Test::NoneOf(&[AF_UNIX]), refuse);
     // The supervisor is told of these, and lets them go on to the kernel's own decision.
-    on_argument("openat", 2, Test::AnyBit(WRITING), Verdict::Notify);
-    on_argument("open", 1, Test::AnyBit(WRITING), Verdict::Notify);
-    on_argument("sendto", 4, Test::NotZero, Verdict::Notify);
-    for (name, _) in super::notify::TOLD {
-        if let Some(number) = arch.number(name) {
+    on_argument(call!(openat), 2, Test::AnyBit(WRITING), Verdict::Notify);
+    on_argument(
+        call!(x86_64 open),
+        1,
+        Test::AnyBit(WRITING),
+        Verdict::Notify,
+    );
+    on_argument(call!(sendto), 4, Test::NotZero, Verdict::Notify);
+    for (call, _) in super::notify::TOLD {
+        if let Some(number) = call.number(arch) {
             program.on(number, Verdict::Notify);
         }
     }
-    if let Some(number) = arch.number("clone3") {
+    if let Some(number) = call!(clone3).number(arch) {
         program.on(number, Verdict::Errno(libc::ENOSYS));
     }
-    for name in CLOSED {
-        if let Some(number) = arch.number(name) {
+    for call in CLOSED {
+        if let Some(number) = call.number(arch) {
             program.on(number, refuse);
         }
     }
@@ -222,8 +270,8 @@ mod tests {
 
     const BOTH: [Arch; 2] = [Arch::X86_64, Arch::Aarch64];
 
-    fn verdict(arch: Arch, sockets: Sockets, name: &str, arguments: [u64; 6]) -> Verdict {
-        let number = arch.number(name).expect("a system call of this machine");
+    fn verdict(arch: Arch, sockets: Sockets, call: Call, arguments: [u64; 6]) -> Verdict {
+        let number = call.number(arch).expect("a system call of this machine");
         run(&filter(arch, sockets), arch.audit(), number, arguments)
     }
 
@@ -238,20 +286,18 @@ mod tests {
     #[test]
     fn what_is_closed_is_refused_on_both_machines() {
         for arch in BOTH {
-            for name in [
-                "ptrace",
-                "mount",
-                "io_uring_setup",
-                "bpf",
-                "keyctl",
-                "unshare",
-                "setns",
+            for call in [
+                call!(ptrace),
+                call!(mount),
+                call!(io_uring_setup),
+                call!(bpf),
+                call!(unshare),
             ] {
-                let got = verdict(arch, Sockets::Held, name, [0; 6]);
-                assert_eq!(got, Verdict::Errno(libc::EPERM), "{name} on {arch:?}");
+                let got = verdict(arch, Sockets::Held, call, [0; 6]);
+                assert_eq!(got, Verdict::Errno(libc::EPERM), "{call:?} on {arch:?}");
             }
             assert_eq!(
-                verdict(arch, Sockets::Held, "clone3", [0; 6]),
+                verdict(arch, Sockets::Held, call!(clone3), [0; 6]),
                 Verdict::Errno(libc::ENOSYS)
             );
         }
@@ -260,7 +306,7 @@ mod tests {
     #[test]
     fn plain_reading_is_not_told_and_writing_is() {
         for arch in BOTH {
-            let open = |flags| verdict(arch, Sockets::Held, "openat", [0, 0, flags, 0, 0, 0]);
+            let open = |flags| verdict(arch, Sockets::Held, call!(openat), [0, 0, flags, 0, 0, 0]);
             assert_eq!(open(0), Verdict::Allow);
             assert_eq!(open(0o2_000_000), Verdict::Allow);
             for flags in [0o1, 0o2, 0o101, 0o1000] {
@@ -272,7 +318,7 @@ mod tests {
     #[test]
     fn a_clone_for_a_thread_passes_and_one_for_a_namespace_does_not() {
         for arch in BOTH {
-            let clone = |flags| verdict(arch, Sockets::Held, "clone", [flags, 0, 0, 0, 0, 0]);
+            let clone = |flags| verdict(arch, Sockets::Held, call!(clone), [flags, 0, 0, 0, 0, 0]);
             assert_eq!(clone(0x003d_0f00), Verdict::Allow);
             for bit in [0x80, 0x2_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000] {
                 assert_eq!(clone(bit | 17), Verdict::Errno(libc::EPERM), "{bit:#x}");
@@ -285,7 +331,7 @@ mod tests {
         let refused = Verdict::Errno(libc::EPERM);
         for arch in BOTH {
             let socket = |sockets, family, kind| {
-                verdict(arch, sockets, "socket", [family, kind, 0, 0, 0, 0])
+                verdict(arch, sockets, call!(socket), [family, kind, 0, 0, 0, 0])
             };
             for family in [1, 2, 10, 16] {
                 assert_eq!(socket(Sockets::Held, family, 1), Verdict::Allow);
@@ -312,7 +358,8 @@ mod tests {
     #[test]
     fn terminal_requests_that_type_for_somebody_are_refused() {
         for arch in BOTH {
-            let ioctl = |request| verdict(arch, Sockets::Held, "ioctl", [0, request, 0, 0, 0, 0]);
+            let ioctl =
+                |request| verdict(arch, Sockets::Held, call!(ioctl), [0, request, 0, 0, 0, 0]);
             assert_eq!(ioctl(0x5412), Verdict::Errno(libc::EPERM));
             // The kernel looks at the low half only; so does the filter.
             assert_eq!(ioctl(0x1_0000_5412), Verdict::Errno(libc::EPERM));

@@ -136,6 +136,9 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
     };
     let wanted = on(Off::Seccomp) && plan.tier != Tier::None;
     let filter = wanted.then(|| filter(Arch::HERE, sockets));
+    if on(Off::Capabilities) {
+        sys::bound_capabilities();
+    }
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| (Layer::Namespaces, error.to_string()))?;
     let told = wire.send(&Ready::Built, &[listener.as_fd()]);

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use protocol::sandbox::{Stopped, StoppedAccess, Tier};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 
-use super::filter::Arch;
+use super::filter::{Arch, Call, call};
 use super::plan::Plan;
 use super::sys::{self, Notification};
 
@@ -65,41 +65,50 @@ const fn at(need: Need, folder: usize, path: usize) -> PathArgument {
 }
 
 /// The calls that are told whatever their arguments.
-pub(crate) const TOLD: &[(&str, Told)] = &[
-    ("openat2", Told::Openat2),
-    ("creat", Told::Paths(&[from(Need::Either, 0)])),
-    ("mkdir", Told::Paths(&[from(Need::Nothing, 0)])),
-    ("mkdirat", Told::Paths(&[at(Need::Nothing, 0, 1)])),
-    ("rmdir", Told::Paths(&[from(Need::Something, 0)])),
-    ("unlink", Told::Paths(&[from(Need::Something, 0)])),
-    ("unlinkat", Told::Paths(&[at(Need::Something, 0, 1)])),
+pub(crate) const TOLD: &[(Call, Told)] = &[
+    (call!(openat2), Told::Openat2),
+    (call!(x86_64 creat), Told::Paths(&[from(Need::Either, 0)])),
+    (call!(x86_64 mkdir), Told::Paths(&[from(Need::Nothing, 0)])),
+    (call!(mkdirat), Told::Paths(&[at(Need::Nothing, 0, 1)])),
     (
-        "rename",
+        call!(x86_64 rmdir),
+        Told::Paths(&[from(Need::Something, 0)]),
+    ),
+    (
+        call!(x86_64 unlink),
+        Told::Paths(&[from(Need::Something, 0)]),
+    ),
+    (call!(unlinkat), Told::Paths(&[at(Need::Something, 0, 1)])),
+    (
+        call!(x86_64 rename),
         Told::Paths(&[from(Need::Something, 0), from(Need::Either, 1)]),
     ),
     (
-        "renameat",
+        call!(renameat),
         Told::Paths(&[at(Need::Something, 0, 1), at(Need::Either, 2, 3)]),
     ),
     (
-        "renameat2",
+        call!(renameat2),
         Told::Paths(&[at(Need::Something, 0, 1), at(Need::Either, 2, 3)]),
     ),
-    ("link", Told::Paths(&[from(Need::Nothing, 1)])),
-    ("linkat", Told::Paths(&[at(Need::Nothing, 2, 3)])),
-    ("symlink", Told::Paths(&[from(Need::Nothing, 1)])),
-    ("symlinkat", Told::Paths(&[at(Need::Nothing, 1, 2)])),
-    ("mknod", Told::Paths(&[from(Need::Nothing, 0)])),
-    ("mknodat", Told::Paths(&[at(Need::Nothing, 0, 1)])),
-    ("truncate", Told::Paths(&[from(Need::Something, 0)])),
-    ("connect", Told::Address(1, 2)),
+    (call!(x86_64 link), Told::Paths(&[from(Need::Nothing, 1)])),
+    (call!(linkat), Told::Paths(&[at(Need::Nothing, 2, 3)])),
+    (
+        call!(x86_64 symlink),
+        Told::Paths(&[from(Need::Nothing, 1)]),
+    ),
+    (call!(symlinkat), Told::Paths(&[at(Need::Nothing, 1, 2)])),
+    (call!(x86_64 mknod), Told::Paths(&[from(Need::Nothing, 0)])),
+    (call!(mknodat), Told::Paths(&[at(Need::Nothing, 0, 1)])),
+    (call!(truncate), Told::Paths(&[from(Need::Something, 0)])),
+    (call!(connect), Told::Address(1, 2)),
 ];
 
 /// The calls that are told where they write or name an address; the filter looks at that.
-const TOLD_SOMETIMES: &[(&str, Told)] = &[
-    ("open", Told::Paths(&[from(Need::Either, 0)])),
-    ("openat", Told::Paths(&[at(Need::Either, 0, 1)])),
-    ("sendto", Told::Address(4, 5)),
+const TOLD_SOMETIMES: &[(Call, Told)] = &[
+    (call!(x86_64 open), Told::Paths(&[from(Need::Either, 0)])),
+    (call!(openat), Told::Paths(&[at(Need::Either, 0, 1)])),
+    (call!(sendto), Told::Address(4, 5)),
 ];
 
 /// No more than this many are told of one command.
@@ -130,11 +139,10 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// A watcher for a command whose init has this pid.
     pub(crate) fn new(init: i32, plan: &Plan) -> Self {
-        let arch = Arch::HERE;
         let calls = TOLD
             .iter()
             .chain(TOLD_SOMETIMES)
-            .filter_map(|(name, told)| Some((i32::try_from(arch.number(name)?).ok()?, *told)))
+            .filter_map(|(call, told)| Some((i32::try_from(call.number(Arch::HERE)?).ok()?, *told)))
             .collect();
         let path = format!("/proc/{init}/root");
         let root = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();

@@ -67,11 +67,11 @@ impl Watched {
                 .map(|at| at.saturating_duration_since(now));
             let ready = self.poll(wait, end.is_some());
 
-            if ready.listener
-                && let Some(listener) = &self.listener
-                && !serve(listener, &mut self.watcher)
-            {
-                self.listener = None;
+            match (ready.listener, &self.listener) {
+                (Heard::Calls, Some(listener)) if serve(listener, &mut self.watcher) => {}
+                // Nobody is left who could make a call.
+                (Heard::Calls | Heard::End, _) => self.listener = None,
+                (Heard::Nothing, _) => {}
             }
             if ready.gateway {
                 self.gateway.start();
@@ -146,10 +146,15 @@ impl Watched {
         // Interrupted or not: what is ready is told by the answers.
         let _ = poll(&mut fds, wait.as_ref());
         let ready = |at: Option<usize>| at.is_some_and(|at| !fds[at].revents().is_empty());
+        let heard = match listener.map(|at| fds[at].revents()) {
+            Some(events) if events.contains(PollFlags::IN) => Heard::Calls,
+            Some(events) if !events.is_empty() => Heard::End,
+            Some(_) | None => Heard::Nothing,
+        };
         Ready {
             gone: ready(Some(0)),
             report: ready(report),
-            listener: ready(listener),
+            listener: heard,
             gateway: ready(gateway),
         }
     }
@@ -159,8 +164,16 @@ impl Watched {
 struct Ready {
     gone: bool,
     report: bool,
-    listener: bool,
+    listener: Heard,
     gateway: bool,
+}
+
+/// What there is at the seccomp listener.
+#[derive(Debug)]
+enum Heard {
+    Nothing,
+    Calls,
+    End,
 }
 
 fn ended(status: i32) -> End {

@@ -157,14 +157,18 @@ pub(crate) fn change_mount(
     }
 }
 
-/// Takes every capability away, now and for what is executed later.
-pub(crate) fn drop_capabilities() -> io::Result<()> {
+/// Lets nothing that is executed from now on gain a capability, in this process and its children.
+pub(crate) fn bound_capabilities() {
     for capability in 0..64 {
         // SAFETY: plain numbers; an unknown capability is an error that says "no such one".
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } == -1 {
             break;
         }
     }
+}
+
+/// Takes every capability away.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
     let header = [0x2008_0522_u32, 0];
     let none = [0_u32; 6];
     // SAFETY: version 3 of the interface takes two words of header and six of data.
