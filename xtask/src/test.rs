@@ -125,7 +125,6 @@ fn with_binaries<'a>(command: &'a mut Command, places: &Places) -> &'a mut Comma
             "WARD_BIN_LAYERS_OFF",
             places.built("debug", "ward-layers-off"),
         )
-        .env("WARD_TEST_CACHE", &places.cache)
         .env("INSTA_UPDATE", "no")
 }
 
