@@ -1,6 +1,7 @@
 //! A command's output, on its way to the client and into what is kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use protocol::Data;
 use protocol::method::OutputStream;
@@ -14,6 +15,13 @@ use crate::output::{Cap, Output};
 
 /// Bytes read at once, and so the most that one piece of output holds.
 const PIECE: usize = 64 * 1024;
+
+/// A piece smaller than this comes from a program that prints line by line. The first leaves at
+/// once; before the next, others get the time to join it.
+const SMALL: usize = 16 * 1024;
+
+/// That time: short enough for someone who types, long enough for hundreds of lines.
+const PAUSE: Duration = Duration::from_millis(4);
 
 /// Where a command's output goes.
 pub(crate) struct Pump {
@@ -48,6 +56,12 @@ impl Pump {
             keep(&buffer[..count]);
             if let Some(piece) = pieces.next(&buffer[..count]) {
                 self.pass(name, piece).await;
+            }
+            if count < SMALL {
+                tokio::select! {
+                    () = tokio::time::sleep(PAUSE) => {}
+                    _ = self.end.wait() => {}
+                }
             }
         }
         if let Some(piece) = pieces.rest() {
