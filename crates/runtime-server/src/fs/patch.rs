@@ -330,3 +330,59 @@ fn switch(
     undo.into_iter().for_each(Undo::keep);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_that_fails_midway_takes_the_earlier_ones_back() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["changed", "deleted", "last"] {
+            std::fs::write(folder.path().join(name), "old\n").unwrap();
+        }
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let patch = "\
+--- a/changed
++++ b/changed
+@@ -1 +1 @@
+-old
++new
+--- a/deleted
++++ /dev/null
+@@ -1 +0,0 @@
+-old
+--- /dev/null
++++ b/made/new
+@@ -0,0 +1 @@
++new
+--- a/last
++++ b/last
+@@ -1 +1 @@
+-old
++new
+";
+        let files = plan(&workspace, patch).unwrap();
+        let mut folders = Vec::new();
+        let mut staged = stage(&files, &mut folders).unwrap();
+        // The last new content is lost before it can be switched to.
+        let lost = staged.pop().unwrap().unwrap();
+        std::fs::remove_file(folder.path().join(lost.temporary_name().unwrap())).unwrap();
+        staged.push(Some(lost));
+
+        let failure = switch(&files, &folders, staged).unwrap_err();
+        folders.into_iter().rev().for_each(drop);
+        assert_eq!(failure.kind, ErrorKind::NotFound);
+        let mut left: Vec<(String, String)> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                let name = entry.file_name().into_string().unwrap();
+                (name, std::fs::read_to_string(entry.path()).unwrap())
+            })
+            .collect();
+        left.sort();
+        let old = |name: &str| (name.to_owned(), "old\n".to_owned());
+        assert_eq!(left, ["changed", "deleted", "last"].map(old));
+    }
+}

@@ -132,6 +132,11 @@ impl Staged {
         Ok(undo)
     }
 
+    #[cfg(test)]
+    pub(crate) fn temporary_name(&self) -> Option<&OsStr> {
+        self.temporary.as_deref()
+    }
+
     fn clone_folder(&self) -> Result<OwnedFd, Failure> {
         self.folder
             .try_clone()

@@ -224,21 +224,30 @@ async fn a_mode_change_alone_is_applied() {
 }
 
 #[tokio::test]
-async fn a_write_that_fails_midway_takes_the_earlier_ones_back() {
+async fn a_patch_that_needs_a_name_twice_leaves_nothing_behind() {
     let fixture = Fixture::with(&[("a", "x\n"), ("gone", "x\n")]);
-    let long = "n".repeat(250);
-    // A name of 250 bytes can be written, so that the last one fails only when it is made: its
-    // folder's name is too long.
-    let patch = format!(
-        "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n--- /dev/null\n+++ b/new/deep/{long}\n@@ -0,0 +1 @@\n+y\n--- /dev/null\n+++ b/new/{long}{long}/f\n@@ -0,0 +1 @@\n+y\n"
-    );
+    let patch = "\
+--- a/a
++++ b/a
+@@ -1 +1 @@
+-x
++y
+--- a/gone
++++ /dev/null
+@@ -1 +0,0 @@
+-x
+--- /dev/null
++++ b/new/deep/file
+@@ -0,0 +1 @@
++y
+--- /dev/null
++++ b/new
+@@ -0,0 +1 @@
++y
+";
     let before = fixture.all();
-    assert!(
-        fixture
-            .run("fs.patch", json!({"patch": patch}))
-            .await
-            .is_err()
-    );
+    let refused = fixture.run("fs.patch", json!({"patch": patch})).await;
+    assert_eq!(refused.unwrap_err().kind, ErrorKind::Changed);
     assert_eq!(
         (fixture.all(), fixture.text("a")),
         (before, "x\n".to_owned())

@@ -131,3 +131,38 @@ fn misfit(
         found: there(nth).map(shown),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::parse::parse;
+    use super::*;
+
+    /// Few different lines, so that hunks have many places where they nearly fit.
+    fn text() -> impl Strategy<Value = String> {
+        let line = prop::sample::select(vec!["a", "b", "", " ", "-x", "+x", "@@", "c\r"]);
+        (prop::collection::vec(line, 0..30), any::<bool>()).prop_map(|(lines, ended)| {
+            let text = lines.join("\n");
+            if ended && !text.is_empty() {
+                text + "\n"
+            } else {
+                text
+            }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_diff_of_two_texts_makes_the_second_of_the_first(old in text(), new in text()) {
+            let patch = crate::fs::diff::unified("f", &old, &new);
+            prop_assume!(old != new);
+            let files = parse(&patch).map_err(|failure| TestCaseError::fail(format!("{failure}\n{patch}")))?;
+            let applied = apply(old.as_bytes(), &files[0].hunks)
+                .map_err(|misfit| TestCaseError::fail(format!("{misfit:?}\n{patch}")))?;
+            prop_assert_eq!(String::from_utf8(applied).unwrap(), new, "{}", patch);
+        }
+    }
+}

@@ -280,8 +280,8 @@ impl<'a> Reader<'a> {
             (old, new) = (old - takes_old, new - takes_new);
             lines.push(read);
             self.next += 1;
-            if self.peek().is_some_and(|line| line.starts_with("\\ ")) {
-                without_line_end(&mut lines);
+            if let Some(marker) = self.peek().filter(|line| line.starts_with("\\ ")) {
+                without_line_end(&mut lines, marker);
                 self.next += 1;
             }
         }
@@ -310,16 +310,17 @@ fn ranges(line: &str) -> Option<((usize, usize), (usize, usize))> {
     Some((range(old)?, range(new)?))
 }
 
-/// `\ No newline at end of file` is said of the line before it.
-fn without_line_end(lines: &mut [Line<'_>]) {
-    let Some(last) = lines.last_mut() else {
-        return;
+/// `\ No newline at end of file` is said of the line before it. A `\r` there is the file's own,
+/// unless the patch has one at the end of its every line.
+fn without_line_end(lines: &mut [Line<'_>], marker: &str) {
+    let end = if marker.ends_with("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
     };
-    *last = match *last {
-        Line::Kept(text) => Line::Kept(text_of(text)),
-        Line::Removed(text) => Line::Removed(text_of(text)),
-        Line::Added(text) => Line::Added(text_of(text)),
-    };
+    if let Some(Line::Kept(text) | Line::Removed(text) | Line::Added(text)) = lines.last_mut() {
+        *text = text.strip_suffix(end).unwrap_or(text);
+    }
 }
 
 fn is_signature(line: &str) -> bool {
