@@ -172,7 +172,8 @@ fn fuzz(args: &Args, places: &Places) -> anyhow::Result<()> {
             .args(["run", "--sanitizer", "none", "--target-dir"])
             .arg(places.cache.join("fuzz-target"))
             .args([OsStr::new(target), corpus.as_os_str(), OsStr::new("--")])
-            .arg(format!("-max_total_time={seconds}"));
+            .arg(format!("-max_total_time={seconds}"))
+            .args(["-verbosity=0", "-print_final_stats=1"]);
         let words = places.root.join("fuzz").join(format!("{target}.dict"));
         if words.is_file() {
             command.arg(format!("-dict={}", words.display()));
