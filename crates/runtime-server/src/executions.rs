@@ -12,9 +12,9 @@ use rpc::Answer;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-/// Actions under way at once. Below the bound of requests in flight, so that a cancel is still
-/// read when this is reached.
-const MAX_RUNNING: usize = 256;
+/// Actions under way at once. Below the bound of requests in flight (1024), so that a cancel is
+/// still read when this is reached.
+const MAX_RUNNING: usize = 1000;
 
 /// Ended actions that are remembered.
 const MAX_ENDED: usize = 1024;

@@ -6,10 +6,16 @@ use std::sync::Arc;
 
 use protocol::{ErrorKind, Failure};
 use sandbox::{Command, End, Outcome, Room, SandboxError, Stopper};
-use tokio::sync::{SetOnce, oneshot};
+use tokio::sync::{Semaphore, SetOnce, oneshot};
 
 use super::rooms::{self, Rooms};
 use super::stream::{Sink, Source};
+
+/// Commands that run at once, in all connections. Each has one of the 512 threads that may block;
+/// file actions, and what stops a command, need some too.
+const MAX_COMMANDS: usize = 256;
+
+static PLACES: Semaphore = Semaphore::const_new(MAX_COMMANDS);
 
 /// A command that runs. Dropped before its end, it is ended.
 #[derive(Debug)]
@@ -51,6 +57,12 @@ impl Process {
         room: Arc<Room>,
         make: Arc<impl Fn() -> Result<Command, Failure> + Send + Sync + 'static>,
     ) -> Result<Self, Unstarted> {
+        let place = PLACES.try_acquire().map_err(|_| {
+            Unstarted::Refused(Failure::new(
+                ErrorKind::Busy,
+                format!("{MAX_COMMANDS} commands are running already. Wait for one of them, or cancel one."),
+            ))
+        })?;
         let (tell, told) = oneshot::channel();
         // One thread starts it and stays to watch over it.
         tokio::task::spawn_blocking(move || {
@@ -80,6 +92,7 @@ impl Process {
                 stopper.kill();
             }
             let _ = end.set(running.wait());
+            drop(place);
         });
         let started = told.await.map_err(|_| {
             Unstarted::Refused(Failure::new(
