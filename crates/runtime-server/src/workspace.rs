@@ -2,7 +2,7 @@
 //!
 //! A path from a request is text that an attacker chose, in a tree that an attacker can change at
 //! any moment. So nothing is concluded from the text: the kernel walks it from the workspace's
-//! descriptor and refuses to leave ([`open`]), and what comes back is a [`HostPath`] or a
+//! descriptor and refuses to leave (`workspace/open.rs`), and what comes back is a [`HostPath`] or a
 //! [`Place`], which hold descriptors. What is done afterwards is done to those, whatever the
 //! names lead to by then.
 
