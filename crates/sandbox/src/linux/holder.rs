@@ -23,7 +23,7 @@ use super::{limits, root};
 
 /// The namespaces that a plan needs.
 pub(crate) fn namespaces(plan: &Plan) -> u64 {
-    if plan.tier != Tier::Room {
+    if plan.tier != Tier::Room || !on(Off::User) {
         return 0;
     }
     let unless = |layer, namespace| if on(layer) { namespace } else { 0 };
@@ -103,7 +103,7 @@ impl Orphans {
 fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, String)> {
     let in_room = plan.tier == Tier::Room;
     let mut host = None;
-    if in_room {
+    if in_room && on(Off::User) {
         map_user(&plan).map_err(|error| (Layer::Namespaces, error.to_string()))?;
         if on(Off::Root) {
             host = root::assemble(&plan, keep_host)

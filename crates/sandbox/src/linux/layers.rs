@@ -4,6 +4,8 @@
 /// A layer that a test can leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Off {
+    /// The user namespace, and with it all that only a user namespace can have.
+    User,
     Root,
     Network,
     Pids,
