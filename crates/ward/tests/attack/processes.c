@@ -71,6 +71,8 @@ static void kill_by_descriptor(char **arguments) {
 // kill-init: everything that could end the first process of the room
 static void kill_init(char **arguments) {
     (void)arguments;
+    // Outside a room the first process is the machine's own.
+    if (getpid() > 100) return;
     int signals[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGTERM, SIGUSR1, SIGINT, SIGHUP};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) kill(1, signals[i]);
 }

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use crate::check::Seen;
-use crate::scene::held::Waiting;
 use crate::scene::{SECRET, Scene, holds, ran};
 
 checks! {
@@ -15,8 +14,8 @@ checks! {
         Anyone, Without("root,landlock"), Hold, file_elsewhere;
     what_only_root_may_read_in_etc_is_not_read_by_root:
         Root, Without("root,landlock"), Unsaid("walls read all of /etc that the user may"), shadow;
-    the_scratch_home_of_another_room_is_not_read:
-        Anyone, Without("root,landlock"), Hold, another_rooms_home;
+    the_state_of_another_room_is_not_read:
+        Anyone, Without("root,landlock"), Hold, another_rooms_state;
     the_environment_carries_no_secrets:
         Anyone, Without("environment"), Hold, environment;
     a_file_left_open_is_closed:
@@ -78,16 +77,14 @@ fn shadow(scene: &Scene) -> Seen {
     Seen::escape_if(scene.read("work/loot").contains("root:"))
 }
 
-fn another_rooms_home(scene: &Scene) -> Seen {
-    let keep = "echo $0 >$HOME/kept; echo tried; read end";
-    // The other room is always a real one: it is its state that must not be found.
-    let mut other = scene.command(&[], &["sh", "-c", keep, SECRET]);
-    other.env("WARD_TEST_LAYERS_OFF", "");
-    let other = Waiting::start(other, scene.mark());
-    assert!(other.said.ends_with("tried\n"));
-    let state = scene.word("home/.local/state/ward/rooms");
-    scene.sh(&format!("cat {state}/*/home/kept >loot 2>/dev/null; true"));
-    other.finish();
+fn another_rooms_state(scene: &Scene) -> Seen {
+    let state = "home/.local/state/ward";
+    scene.file(&format!("{state}/rooms/1-0/home/kept"), SECRET);
+    scene.file(&format!("{state}/aside/1-0/content"), SECRET);
+    let state = scene.word(state);
+    scene.sh(&format!(
+        "cat {state}/*/*/content {state}/*/*/home/kept >loot 2>/dev/null; true"
+    ));
     looted(scene)
 }
 
