@@ -56,6 +56,9 @@ pub(crate) fn run(plan: Plan, wire: &Wire, keep_host: bool) -> ! {
             sys::exit_now(125);
         }
     };
+    if room.plan.is_for_one_command() {
+        become_init(&room, wire);
+    }
     let mut orphans = Orphans::new(room.plan.tier);
     loop {
         match wire.receive_with(|| orphans.end()) {
@@ -67,6 +70,36 @@ pub(crate) fn run(plan: Plan, wire: &Wire, keep_host: bool) -> ! {
             Ok(None) | Err(_) => sys::exit_now(0),
         }
     }
+}
+
+/// For the one command of a room, the holder is init itself: its namespaces are the command's own
+/// already.
+fn become_init(room: &Room, wire: &Wire) -> ! {
+    let Ok(Some((spawn, fds))) = wire.receive::<Spawn>() else {
+        sys::exit_now(0)
+    };
+    let flags = rustix::process::PidfdFlags::empty();
+    let forked = match rustix::process::pidfd_open(rustix::process::getpid(), flags) {
+        Ok(pidfd) => wire.send(&Forked::Yes, &[pidfd.as_fd()]),
+        Err(error) => wire.send(
+            &Forked::No {
+                why: error.to_string(),
+            },
+            &[],
+        ),
+    };
+    if forked.is_err() {
+        sys::exit_now(0);
+    }
+    run_init(room, &spawn, fds)
+}
+
+fn run_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>) -> ! {
+    let streams = fds.split_off(1.min(fds.len()));
+    let Some(report) = fds.pop() else {
+        sys::exit_now(125)
+    };
+    init::run(room, spawn, &Wire::from_fd(report), streams)
 }
 
 /// Keeps the room free of what commands leave behind. In a room the kernel does that; where there
@@ -160,17 +193,11 @@ fn map_user(plan: &Plan) -> std::io::Result<()> {
 }
 
 /// Forks an init for a command; its pid, as the holder sees it.
-fn fork_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>, wire: &Wire) -> Option<i32> {
+fn fork_init(room: &Room, spawn: &Spawn, fds: Vec<OwnedFd>, wire: &Wire) -> Option<i32> {
     let flags = namespaces(&room.plan) & (new::PID | new::MOUNT);
     // SAFETY: the holder has one thread.
     match unsafe { sys::fork_with(flags) } {
-        Ok(Side::Child) => {
-            let streams = fds.split_off(1.min(fds.len()));
-            let Some(report) = fds.pop() else {
-                sys::exit_now(125)
-            };
-            init::run(room, spawn, &Wire::from_fd(report), streams)
-        }
+        Ok(Side::Child) => run_init(room, spawn, fds),
         Ok(Side::Parent(pid, pidfd)) => {
             // Where Ward has gone, the next `receive` ends the room.
             let _ = wire.send(&Forked::Yes, &[pidfd.as_fd()]);

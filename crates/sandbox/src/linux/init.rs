@@ -50,8 +50,10 @@ pub(crate) fn run(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedF
 /// Puts up the command's own layers and forks it; its pid.
 fn start(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> Result<i32, Refused> {
     if on(Off::Root) && room.plan.tier == Tier::Room {
-        let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        mount("proc", "/proc", "proc", quiet, None).map_err(layer(Layer::Proc))?;
+        if !room.plan.is_for_one_command() {
+            let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+            mount("proc", "/proc", "proc", quiet, None).map_err(layer(Layer::Proc))?;
+        }
         if on(Off::Limits) {
             limits::processes(room.plan.pids);
         }
@@ -125,8 +127,8 @@ fn watch(command: i32, report: &Wire, tier: Tier) -> i32 {
                     }
                 }
             }
-            END_ALL => pass_on(libc::SIGKILL, tier),
-            signal if signal > 0 => pass_on(signal, tier),
+            END_ALL => pass_on(libc::SIGKILL),
+            signal if signal > 0 => pass_on(signal),
             _ => {}
         }
     }
@@ -138,12 +140,9 @@ fn watch(command: i32, report: &Wire, tier: Tier) -> i32 {
     0
 }
 
-/// Hands a signal to everything but init.
-fn pass_on(signal: i32, tier: Tier) {
-    if tier == Tier::Room {
-        // In a pid namespace of its own, "all that I may" is all there is.
-        return sys::kill(-1, signal);
-    }
+/// Hands a signal to everything below init. Never to "all that I may": where a pid namespace is
+/// missing, that would be the user's whole machine.
+fn pass_on(signal: i32) {
     for pid in limits::descendants(std::process::id() as i32) {
         sys::kill(pid, signal);
     }
@@ -153,7 +152,7 @@ fn pass_on(signal: i32, tier: Tier) {
 /// has no other parent to go to than init.
 fn end_all() {
     loop {
-        pass_on(libc::SIGKILL, Tier::Walls);
+        pass_on(libc::SIGKILL);
         if sys::wait_for_child().is_err() {
             return;
         }

@@ -61,6 +61,9 @@ pub(crate) fn launch(plan: Plan) -> Result<(Holder, TcpListener), SandboxError> 
         {
             Side::Child => {
                 drop(wire);
+                // It ends with Ward, also while it watches a command and does not listen. Where
+                // Ward has ended already, the wire says so at the first look.
+                let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
                 holder::run(plan, &theirs, false)
             }
             Side::Parent(pid, pidfd) => (pid, pidfd),

@@ -151,6 +151,11 @@ impl Plan {
         })
     }
 
+    /// Whether the room is left after one command, so that nothing need be apart for it.
+    pub(crate) fn is_for_one_command(&self) -> bool {
+        self.scratch == Scratch::Memory
+    }
+
     /// What a command may open, in Landlock's terms.
     pub(crate) fn rules(&self, proxy_port: u16) -> Rules {
         if self.tier == Tier::Room {
