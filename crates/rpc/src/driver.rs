@@ -300,7 +300,7 @@ where
     /// Takes what our side has to say.
     fn take_queued(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
-        while !self.out.is_full() {
+        while !self.out.has_enough() {
             match self.queues.frames.poll_recv(cx) {
                 Poll::Ready(Some(frame)) => self.out.bytes.extend_from_slice(&frame),
                 // Only once the queue is empty, else a cancel could overtake its request.
@@ -323,10 +323,10 @@ where
         if self.out.is_done() {
             return false;
         }
-        let full = self.out.is_full();
+        let before = (self.out.has_enough(), self.out.is_full());
         match self.out.poll_write(&mut self.writer, cx) {
             // Room again means that something else may move.
-            Poll::Pending => full && !self.out.is_full(),
+            Poll::Pending => before != (self.out.has_enough(), self.out.is_full()),
             Poll::Ready(Ok(())) => true,
             Poll::Ready(Err(error)) => {
                 self.end(End::Failed(error));

@@ -6,8 +6,12 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
-/// Above this nothing more is taken in: the other side does not read what it asked for.
-const FULL: usize = 1024 * 1024;
+/// Above this nothing more is taken from the queue: there is enough for the next write.
+const ENOUGH: usize = 128 * 1024;
+
+/// Above this nothing more is read: the other side does not read what it asked for. Far above
+/// `ENOUGH`, so that what is merely told never keeps a cancel from being read.
+const FULL: usize = 4 * 1024 * 1024;
 
 /// A buffer that grew larger than this for one large frame is given back.
 const KEPT: usize = 256 * 1024;
@@ -21,6 +25,10 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
+    pub(crate) fn has_enough(&self) -> bool {
+        self.bytes.len() - self.written >= ENOUGH
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() - self.written >= FULL
     }

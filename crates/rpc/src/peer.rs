@@ -29,7 +29,7 @@ impl Default for Limits {
         Self {
             frame: 64 * 1024 * 1024,
             in_flight: 1024,
-            outgoing: 64,
+            outgoing: 16,
             grace: Duration::from_secs(2),
         }
     }

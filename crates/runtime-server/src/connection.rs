@@ -26,6 +26,9 @@ use crate::token::Token;
 /// How long the end of what is under way is waited for when the connection ends.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long a client that does not read is waited for with what need not be said.
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// The longest id of an action.
 const MAX_ID: usize = 256;
 
@@ -252,10 +255,12 @@ impl Connection {
         answer(&())
     }
 
-    /// From now on nothing new is taken, and the client is told.
+    /// From now on nothing new is taken, and the client is told, if it listens.
     pub(crate) async fn announce_end(&self) {
         *self.phase() = Phase::ShuttingDown;
-        let _ = self.remote.notify(RUNTIME_STATUS, &self.status()).await;
+        let status = self.status();
+        let told = self.remote.notify(RUNTIME_STATUS, &status);
+        let _ = tokio::time::timeout(LAST_WORDS, told).await;
     }
 
     /// Ends all that is under way; when this returns nothing is left running.

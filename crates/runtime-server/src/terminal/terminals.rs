@@ -18,6 +18,7 @@ use super::rooms::{RoomSettings, Rooms};
 use super::run::feed;
 use super::stream::Sink;
 use crate::action::Call;
+use crate::connection::LAST_WORDS;
 use crate::context::Context;
 use crate::output::Cap;
 
@@ -183,17 +184,27 @@ impl Terminals {
                 pump.run(process.stderr.as_ref(), OutputStream::Stderr, keep),
             );
             let outcome = process.end.wait().await.clone();
-            pump.output.finish().await;
             let (exit_code, signal) = process::told(outcome.end);
-            pump.output
-                .exited(|id| ExitedParams {
-                    id,
-                    terminal_id: terminal.id.clone(),
-                    exit_code,
-                    signal,
-                    sandbox: outcome.report,
-                })
-                .await;
+            let tell = async {
+                pump.output.finish().await;
+                pump.output
+                    .exited(|id| ExitedParams {
+                        id,
+                        terminal_id: terminal.id.clone(),
+                        exit_code,
+                        signal,
+                        sandbox: outcome.report,
+                    })
+                    .await;
+            };
+            let given_up = async {
+                pump.mute.cancelled().await;
+                tokio::time::sleep(LAST_WORDS).await;
+            };
+            tokio::select! {
+                () = tell => {}
+                () = given_up => {}
+            }
         });
         id
     }

@@ -1,6 +1,7 @@
 //! Commands in the background.
 
 use protocol::ErrorKind;
+use protocol::method::RuntimeState;
 use serde_json::{Value, json};
 
 use crate::support::{Client, Told, client, odd_seconds, processes_with, until_processes};
@@ -10,6 +11,7 @@ crate::trials![
     a_background_command_can_be_stopped_and_forgotten,
     a_terminal_that_is_not_there_is_unknown,
     commands_of_one_session_share_a_room_and_others_do_not,
+    what_is_open_is_told_when_it_changes,
 ];
 
 async fn start(client: &Client, id: &str, line: &str) -> String {
@@ -44,8 +46,12 @@ async fn a_background_command_is_listed_read_and_told_when_it_ends() {
     );
     std::fs::write(client.path().join("go"), "").unwrap();
     client.output_until("two\n").await;
-    let Some(Told::Exited(exited)) = client.told.recv().await else {
-        panic!("its end was not told");
+    let exited = loop {
+        match client.told.recv().await.unwrap() {
+            Told::Exited(exited) => break exited,
+            Told::Status(_) => {}
+            Told::Output(output) => panic!("more was printed: {output:?}"),
+        }
     };
     assert_eq!(
         (
@@ -139,4 +145,32 @@ async fn commands_of_one_session_share_a_room_and_others_do_not() {
         .await
         .unwrap();
     assert_eq!(status["rooms"], 2);
+}
+
+async fn what_is_open_is_told_when_it_changes() {
+    let mut client = client().await;
+    let mut told = Vec::new();
+    let steps = [
+        ("1", "terminal.run", json!({"argv": ["true"]})),
+        ("2", "terminal.run", json!({"argv": ["true"]})),
+        (
+            "3",
+            "terminal.run",
+            json!({"argv": ["sleep", "1000"], "background": true}),
+        ),
+        ("4", "terminal.stop", json!({"terminal_id": "t1"})),
+    ];
+    for (id, action, params) in steps {
+        client.execute(id, action, params).await.unwrap();
+        for it in client.all_told() {
+            if let Told::Status(status) = it {
+                told.push((id, status.state, status.rooms, status.terminals));
+            }
+        }
+    }
+    let ready = RuntimeState::Ready;
+    assert_eq!(
+        told,
+        [("1", ready, 1, 0), ("3", ready, 1, 1), ("4", ready, 1, 0)]
+    );
 }

@@ -120,7 +120,7 @@ async fn what_is_over_the_cap_is_dropped_and_told_once() {
             Told::Output(output) if output.stream == OutputStream::Dropped => {
                 Some(output.data.clone())
             }
-            Told::Output(_) | Told::Exited(_) => None,
+            Told::Output(_) | Told::Exited(_) | Told::Status(_) => None,
         })
         .collect();
     assert_eq!(dropped, [(size - streamed).to_string()]);

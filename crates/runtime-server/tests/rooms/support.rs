@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use protocol::method::{
-    ACTION_OUTPUT, ExitedParams, OutputParams, OutputStream, RUNTIME_STATUS, TERMINAL_EXITED,
+    ACTION_OUTPUT, ExitedParams, OutputParams, OutputStream, RUNTIME_STATUS, StatusResult,
+    TERMINAL_EXITED,
 };
 use protocol::sandbox::Tier;
 use protocol::{Data, Failure};
@@ -12,6 +13,7 @@ use rpc::{Answer, End, Limits, Notification, Peer, Remote, Request, Service};
 use runtime_server::{Entrance, RoomSettings, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) enum Told {
     Output(OutputParams),
     Exited(ExitedParams),
+    Status(StatusResult),
 }
 
 struct Listening(mpsc::UnboundedSender<Told>);
@@ -34,28 +37,23 @@ impl Service for Listening {
         let told = match notification.method.as_str() {
             ACTION_OUTPUT => Told::Output(notification.read().unwrap()),
             TERMINAL_EXITED => Told::Exited(notification.read().unwrap()),
-            RUNTIME_STATUS => return,
+            RUNTIME_STATUS => Told::Status(notification.read().unwrap()),
             method => panic!("the runtime told `{method}`"),
         };
         let _ = self.0.send(told);
     }
 }
 
-/// A client of a runtime of its own.
-pub(crate) struct Client {
-    pub(crate) remote: Remote,
-    pub(crate) told: mpsc::UnboundedReceiver<Told>,
-    pub(crate) folder: TempDir,
+/// A runtime of its own, and the other end of its pipe.
+pub(crate) struct Served {
+    pub(crate) stream: DuplexStream,
     pub(crate) stop: CancellationToken,
     pub(crate) serving: JoinHandle<End>,
-    pub(crate) talking: JoinHandle<End>,
-    _state: TempDir,
+    pub(crate) folders: (TempDir, TempDir),
 }
 
-/// A client that has not said `initialize`.
-pub(crate) fn connect() -> Client {
-    let folder = tempfile::tempdir().unwrap();
-    let state = tempfile::tempdir().unwrap();
+pub(crate) fn serve() -> Served {
+    let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let runtime = Runtime::open(RuntimeOptions {
         workspace: folder.path().to_owned(),
         rooms: RoomSettings {
@@ -70,7 +68,7 @@ pub(crate) fn connect() -> Client {
         },
     })
     .unwrap();
-    let (here, there) = tokio::io::duplex(64 * 1024);
+    let (stream, there) = tokio::io::duplex(64 * 1024);
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     let serving = tokio::spawn(async move {
@@ -79,17 +77,37 @@ pub(crate) fn connect() -> Client {
             .serve(reader, writer, Entrance::Pipe, stopping)
             .await
     });
-    let (reader, writer) = tokio::io::split(here);
+    Served {
+        stream,
+        stop,
+        serving,
+        folders: (folder, state),
+    }
+}
+
+/// A client of a runtime of its own.
+pub(crate) struct Client {
+    pub(crate) remote: Remote,
+    pub(crate) told: mpsc::UnboundedReceiver<Told>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) serving: JoinHandle<End>,
+    pub(crate) talking: JoinHandle<End>,
+    folders: (TempDir, TempDir),
+}
+
+/// A client that has not said `initialize`.
+pub(crate) fn connect() -> Client {
+    let served = serve();
+    let (reader, writer) = tokio::io::split(served.stream);
     let (peer, remote) = Peer::new(reader, writer, Limits::default());
     let (tell, told) = mpsc::unbounded_channel();
     Client {
         remote,
         told,
-        folder,
-        stop,
-        serving,
+        stop: served.stop,
+        serving: served.serving,
         talking: tokio::spawn(peer.run(Listening(tell))),
-        _state: state,
+        folders: served.folders,
     }
 }
 
@@ -127,9 +145,12 @@ impl Client {
 
     /// The next piece of output.
     pub(crate) async fn output(&mut self) -> OutputParams {
-        match self.told.recv().await.unwrap() {
-            Told::Output(output) => output,
-            Told::Exited(exited) => panic!("it ended: {exited:?}"),
+        loop {
+            match self.told.recv().await.unwrap() {
+                Told::Output(output) => return output,
+                Told::Status(_) => {}
+                Told::Exited(exited) => panic!("it ended: {exited:?}"),
+            }
         }
     }
 
@@ -148,7 +169,7 @@ impl Client {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.folders.0.path()
     }
 }
 
@@ -162,7 +183,7 @@ pub(crate) fn bytes(told: &[Told], of: OutputStream) -> Vec<u8> {
     let mut all = Vec::new();
     let outputs = told.iter().filter_map(|told| match told {
         Told::Output(output) => Some(output.clone()),
-        Told::Exited(_) => None,
+        Told::Exited(_) | Told::Status(_) => None,
     });
     for (number, output) in outputs.enumerate() {
         assert_eq!(output.seq, number as u64);
