@@ -1,4 +1,4 @@
-//! Cargo's helpers that the chores need: taken from the PATH where they are there, else built once
+//! Cargo's sub-commands that the chores need: taken from the PATH where they are there, else built once
 //! into the cache.
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::cache::Places;
 use crate::run;
 
-/// A helper that cargo runs as `cargo <name>`.
+/// A program that cargo runs as `cargo <name>`.
 #[derive(Debug)]
 pub(crate) struct CargoTool {
     /// Its package.
@@ -27,7 +27,7 @@ pub(crate) const FUZZ: CargoTool = CargoTool {
 };
 
 impl CargoTool {
-    /// Sees to it that the helper is there; building one takes minutes, once.
+    /// Sees to it that it is there; building one takes minutes, once.
     pub(crate) fn install(&self, places: &Places) -> anyhow::Result<()> {
         if self.answers(places) {
             return Ok(());
