@@ -115,8 +115,22 @@ static void proxy(char **arguments) {
     if (recv(s, text, sizeof text, 0) > 0) send(s, WORD, sizeof WORD, MSG_NOSIGNAL);
 }
 
+// loopback: no attack; a server and its client in one room
+static void loopback(char **arguments) {
+    (void)arguments;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof a;
+    int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(server, (void *)&a, length) != 0 || listen(server, 1) != 0) return;
+    getsockname(server, (void *)&a, &length);
+    if (connect(client, (void *)&a, length) != 0) return;
+    send(client, "arrived", 7, 0);
+    close(client);
+    loot_from(accept(server, NULL, NULL));
+}
+
 const struct attempt NETWORK[] = {
     {"tcp", tcp},       {"mptcp", mptcp},       {"fastopen", fastopen}, {"udp", udp},
     {"dns", dns},       {"unix", unix_path},    {"abstract", abstract}, {"family", family},
-    {"proxy", proxy},   {"interfaces", interfaces}, {NULL, NULL},
+    {"proxy", proxy},   {"interfaces", interfaces}, {"loopback", loopback}, {NULL, NULL},
 };
