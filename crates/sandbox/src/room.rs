@@ -87,7 +87,8 @@ impl Room {
         let limits = options.wall.limits;
         // Joining a control group takes the kernel longer than a short command runs. A bound near
         // all that the machine has is kept well enough by looking at it now and then.
-        let cgroup = (lasting || limits.memory < limits::machine() / 2)
+        let tight = limits.memory < limits::machine() / 2 || limits.pids < limits::FEWEST;
+        let cgroup = (lasting || tight)
             .then(|| Cgroup::make(limits.memory, limits.pids))
             .flatten()
             .filter(|cgroup| cgroup.take(holder.pid).is_ok())
@@ -247,7 +248,7 @@ impl Room {
         }
         match holder.wire.receive::<Forked>() {
             Ok(Some((Forked::Yes, mut fds))) => fds.pop().ok_or_else(closed),
-            Ok(Some((Forked::No { why }, _))) => Err(failed(Layer::Namespaces, &why)),
+            Ok(Some((Forked::No { layer, why }, _))) => Err(failed(layer, &why)),
             Ok(None) | Err(_) => Err(closed()),
         }
     }

@@ -83,6 +83,7 @@ fn become_init(room: &Room, wire: &Wire) -> ! {
         Ok(pidfd) => wire.send(&Forked::Yes, &[pidfd.as_fd()]),
         Err(error) => wire.send(
             &Forked::No {
+                layer: Layer::Namespaces,
                 why: error.to_string(),
             },
             &[],
@@ -91,15 +92,15 @@ fn become_init(room: &Room, wire: &Wire) -> ! {
     if forked.is_err() {
         sys::exit_now(0);
     }
-    run_init(room, &spawn, fds)
+    run_init(room, &spawn, fds, &[])
 }
 
-fn run_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>) -> ! {
+fn run_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>, trees: &[OwnedFd]) -> ! {
     let streams = fds.split_off(1.min(fds.len()));
     let Some(report) = fds.pop() else {
         sys::exit_now(125)
     };
-    init::run(room, spawn, &Wire::from_fd(report), streams)
+    init::run(room, spawn, &Wire::from_fd(report), streams, trees)
 }
 
 /// Keeps the room free of what commands leave behind. In a room the kernel does that; where there
@@ -194,10 +195,17 @@ fn map_user(plan: &Plan) -> std::io::Result<()> {
 
 /// Forks an init for a command; its pid, as the holder sees it.
 fn fork_init(room: &Room, spawn: &Spawn, fds: Vec<OwnedFd>, wire: &Wire) -> Option<i32> {
+    let trees = match init::widenings(room, spawn) {
+        Ok(trees) => trees,
+        Err((layer, why)) => {
+            let _ = wire.send(&Forked::No { layer, why }, &[]);
+            return None;
+        }
+    };
     let flags = namespaces(&room.plan) & (new::PID | new::MOUNT);
     // SAFETY: the holder has one thread.
     match unsafe { sys::fork_with(flags) } {
-        Ok(Side::Child) => run_init(room, spawn, fds),
+        Ok(Side::Child) => run_init(room, spawn, fds, &trees),
         Ok(Side::Parent(pid, pidfd)) => {
             // Where Ward has gone, the next `receive` ends the room.
             let _ = wire.send(&Forked::Yes, &[pidfd.as_fd()]);
@@ -206,6 +214,7 @@ fn fork_init(room: &Room, spawn: &Spawn, fds: Vec<OwnedFd>, wire: &Wire) -> Opti
         Err(error) => {
             let _ = wire.send(
                 &Forked::No {
+                    layer: Layer::Namespaces,
                     why: error.to_string(),
                 },
                 &[],

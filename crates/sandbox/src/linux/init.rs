@@ -24,20 +24,26 @@ use super::wire::Wire;
 use crate::wall::{WidenedAccess, Widening};
 
 /// Why the command does not run.
-type Refused = (Layer, String);
+pub(crate) type Refused = (Layer, String);
 
 fn layer<E: ToString>(layer: Layer) -> impl Fn(E) -> Refused {
     move |error| (layer, error.to_string())
 }
 
 /// Runs a command to its end. Only for a process just forked into new pid and mount namespaces.
-pub(crate) fn run(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> ! {
+pub(crate) fn run(
+    room: &Room,
+    spawn: &Spawn,
+    report: &Wire,
+    streams: Vec<OwnedFd>,
+    trees: &[OwnedFd],
+) -> ! {
     sys::on_signal(libc::SIGCHLD, libc::SIG_DFL);
     sys::hold_signals(HEARD);
     if room.plan.tier != Tier::Room {
         stand_alone();
     }
-    let code = match start(room, spawn, report, streams) {
+    let code = match start(room, spawn, report, streams, trees) {
         Ok(command) => watch(command, report, room.plan.tier),
         Err((layer, why)) => {
             let _ = report.send(&Report::Failed(Failure::Layer { layer, why }), &[]);
@@ -48,7 +54,13 @@ pub(crate) fn run(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedF
 }
 
 /// Puts up the command's own layers and forks it; its pid.
-fn start(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> Result<i32, Refused> {
+fn start(
+    room: &Room,
+    spawn: &Spawn,
+    report: &Wire,
+    streams: Vec<OwnedFd>,
+    trees: &[OwnedFd],
+) -> Result<i32, Refused> {
     if on(Off::Root) && room.plan.tier == Tier::Room {
         if !room.plan.is_for_one_command() {
             let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -59,8 +71,8 @@ fn start(room: &Room, spawn: &Spawn, report: &Wire, streams: Vec<OwnedFd>) -> Re
         }
         protect(&spawn.protected)?;
         hide(&spawn.hidden)?;
-        for widening in &spawn.widened {
-            widen(room, widening)?;
+        for (tree, widening) in trees.iter().zip(&spawn.widened) {
+            widen(tree, widening)?;
         }
         // To root inside, the kernel's switches below /proc/sys would be its own.
         mount_setattr(CWD, c"/proc", attr::READ_ONLY, Reach::This).map_err(layer(Layer::Proc))?;
@@ -200,30 +212,37 @@ fn hide(sockets: &[std::path::PathBuf]) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Shows this command one more path of the tree outside.
-fn widen(room: &Room, widening: &Widening) -> Result<(), Refused> {
-    let path = &widening.path;
-    let failed = |why: String| (Layer::Widening, format!("{}: {why}", path.display()));
-    let Some(host) = &room.host else {
-        return Err(failed(
-            "this kernel cannot add to a room that is open".into(),
-        ));
-    };
-    let relative = path.strip_prefix("/").unwrap_or(path);
+/// Takes copies of the paths that widen the wall from the tree outside. For the holder: the kernel
+/// lets only the namespace that holds that tree take parts of it.
+pub(crate) fn widenings(room: &Room, spawn: &Spawn) -> Result<Vec<OwnedFd>, Refused> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_RECURSIVE
         | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-    let tree = open_tree(host, relative, flags).map_err(|e| failed(e.to_string()))?;
+    let take = |widening: &Widening| {
+        let path = &widening.path;
+        let failed = |why: String| (Layer::Widening, format!("{}: {why}", path.display()));
+        let Some(host) = &room.host else {
+            return Err(failed("this room cannot be widened".into()));
+        };
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        open_tree(host, relative, flags).map_err(|error| failed(error.to_string()))
+    };
+    spawn.widened.iter().map(take).collect()
+}
+
+/// Shows this command one more path of the tree outside.
+fn widen(tree: &OwnedFd, widening: &Widening) -> Result<(), Refused> {
+    let path = &widening.path;
+    let failed = |error: std::io::Error| (Layer::Widening, format!("{}: {error}", path.display()));
     let mut attributes = attr::NO_SUID | attr::NO_DEV;
     if widening.access == WidenedAccess::Read {
         attributes |= attr::READ_ONLY;
     }
-    mount_setattr(tree.as_fd(), c"", attributes, Reach::Below)
-        .map_err(|e| failed(e.to_string()))?;
-    place_for(&tree, path).map_err(|e| failed(e.to_string()))?;
+    mount_setattr(tree.as_fd(), c"", attributes, Reach::Below).map_err(failed)?;
+    place_for(tree, path).map_err(failed)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    move_mount(&tree, "", CWD, path, flags).map_err(|e| failed(e.to_string()))
+    move_mount(tree, "", CWD, path, flags).map_err(|error| failed(error.into()))
 }
 
 /// Makes the place where a mount shall appear. Where nothing is there, the folder above is the

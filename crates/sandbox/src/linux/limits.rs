@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::layers::{Off, on};
 
 /// The kernel accepts no smaller bound on the pids of a namespace.
-const FEWEST: u32 = 301;
+pub(crate) const FEWEST: u32 = 301;
 
 /// Bounds the processes of this pid namespace, root's too (Linux 6.14). Where the kernel cannot,
 /// RLIMIT_NPROC and the cgroup hold.

@@ -80,7 +80,7 @@ pub(crate) struct Protected {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Forked {
     Yes,
-    No { why: String },
+    No { layer: Layer, why: String },
 }
 
 /// Init, or the command before its exec, to Ward.

@@ -25,7 +25,9 @@ const SYSTEM: &[&str] = &[
     "/libx32",
     "/etc",
     "/opt",
-    "/nix",
+    // Not all of /nix: its daemon listens there.
+    "/nix/store",
+    "/nix/var/nix/profiles",
     "/run/current-system",
     "/sys/devices/system/cpu",
 ];
@@ -144,7 +146,8 @@ impl Plan {
             masked,
             uid: uid.as_raw(),
             gid: gid.as_raw(),
-            tmp: wall.limits.tmp,
+            // What lies in memory must not be a way around its bound.
+            tmp: wall.limits.tmp.min(wall.limits.memory),
             pids: wall.limits.pids,
             memory: wall.limits.memory,
             reaches_hosts: wall.net != Net::None,

@@ -1,0 +1,346 @@
+//! Rooms from the outside: what the commands of a session share, what they do not, what a wall
+//! stops and what widens it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test whose functions are not marked as such"
+)]
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Trial};
+use protocol::sandbox::{Limit, Stopped, StoppedAccess, Tier};
+use sandbox::aside::Aside;
+use sandbox::{
+    Command, End, Limits, Net, Outcome, Room, RoomOptions, SandboxError, Stdio, Wall,
+    WidenedAccess, Widening,
+};
+
+fn main() -> std::process::ExitCode {
+    sandbox::enter_if_holder();
+    let mut trials = Vec::new();
+    macro_rules! trials {
+        ($($name:ident),* $(,)?) => {
+            $(trials.push(Trial::test(stringify!($name), || { $name(); Ok(()) }));)*
+        };
+    }
+    trials!(
+        commands_of_a_room_share_tmp_and_home_and_rooms_do_not,
+        a_command_sees_its_own_processes_and_no_others,
+        a_widened_path_can_be_read_by_that_command_alone,
+        a_widened_path_can_be_written_where_that_was_said,
+        a_widening_opens_one_protected_file,
+        what_the_wall_stopped_is_told_by_path,
+        what_is_written_to_the_home_folder_lands_in_scratch_and_is_told,
+        a_hook_made_in_a_new_repository_is_set_aside_and_can_be_put_back,
+        what_a_person_makes_between_commands_is_left_alone,
+        a_terminal_belongs_to_the_room,
+        a_command_over_its_memory_is_ended_and_told,
+        a_program_that_is_not_there_is_told_before_anything_runs,
+        a_command_line_over_the_limit_is_refused_with_a_way_out,
+        dropping_a_room_ends_what_runs_in_it,
+        stopping_a_command_gives_it_time_to_clean_up,
+    );
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A room with a workspace of its own.
+struct Scene {
+    room: Room,
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self::with(|_| ())
+    }
+
+    fn with(change: impl FnOnce(&mut Limits)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        std::fs::create_dir(folder.path().join("outside")).unwrap();
+        let mut limits = Limits {
+            memory: 4 << 30,
+            pids: 512,
+            tmp: 64 << 20,
+        };
+        change(&mut limits);
+        let room = Room::open(RoomOptions {
+            wall: Wall {
+                workspace,
+                net: Net::None,
+                limits,
+            },
+            state: folder.path().join("state"),
+            minimum: Tier::Room,
+        });
+        Self {
+            room: room.unwrap(),
+            folder,
+        }
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("workspace")
+    }
+
+    fn outside(&self, name: &str) -> PathBuf {
+        self.folder
+            .path()
+            .canonicalize()
+            .unwrap()
+            .join("outside")
+            .join(name)
+    }
+
+    fn command(&self, line: &str) -> Command {
+        Command {
+            argv: ["sh", "-c", line].map(Into::into).into(),
+            cwd: self.workspace(),
+            env: Vec::new(),
+            stdio: Stdio::Piped { stdin: false },
+            timeout: Some(Duration::from_secs(30)),
+            widened: Vec::new(),
+        }
+    }
+
+    fn run(&self, line: &str) -> (String, Outcome) {
+        self.run_with(self.command(line))
+    }
+
+    fn run_with(&self, command: Command) -> (String, Outcome) {
+        let mut running = self.room.spawn(command).unwrap();
+        let (mut stdout, mut stderr) = (
+            running.stdout.take().unwrap(),
+            running.stderr.take().unwrap(),
+        );
+        let output = std::thread::spawn(move || {
+            let mut text = String::new();
+            stdout.read_to_string(&mut text).unwrap();
+            text
+        });
+        let errors = std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
+        let outcome = running.wait();
+        (output.join().unwrap() + &errors.join().unwrap(), outcome)
+    }
+}
+
+fn commands_of_a_room_share_tmp_and_home_and_rooms_do_not() {
+    let scene = Scene::new();
+    let (_, outcome) = scene.run("echo one > /tmp/a; echo two > ~/b");
+    assert_eq!(outcome.end, End::Exited(0));
+    assert_eq!(scene.run("cat /tmp/a ~/b").0, "one\ntwo\n");
+    let other = Scene::new();
+    assert_eq!(other.run("cat /tmp/a ~/b 2>/dev/null").0, "");
+}
+
+fn a_command_sees_its_own_processes_and_no_others() {
+    let scene = Scene::new();
+    let background = scene.room.spawn(scene.command("sleep 60")).unwrap();
+    let (seen, _) = scene.run("cd /proc && echo [0-9]*");
+    let pids: Vec<&str> = seen.split_whitespace().collect();
+    assert_eq!(pids, ["1", "2"]);
+    background.stopper().kill();
+    assert_eq!(background.wait().end, End::Signalled(9));
+}
+
+fn a_widened_path_can_be_read_by_that_command_alone() {
+    let scene = Scene::new();
+    let notes = scene.outside("notes");
+    std::fs::write(&notes, "for this one").unwrap();
+    let mut command = scene.command(&format!("cat {0}; echo changed > {0}", notes.display()));
+    command.widened = vec![Widening {
+        path: notes.clone(),
+        access: WidenedAccess::Read,
+    }];
+    let (seen, _) = scene.run_with(command);
+    assert!(seen.starts_with("for this one"), "{seen}");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "for this one");
+    let (seen, _) = scene.run(&format!("cat {} 2>/dev/null", notes.display()));
+    assert_eq!(seen, "");
+}
+
+fn a_widened_path_can_be_written_where_that_was_said() {
+    let scene = Scene::new();
+    let folder = scene.outside("shared");
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = scene.command(&format!("echo new > {}/file", folder.display()));
+    command.widened = vec![Widening {
+        path: folder.clone(),
+        access: WidenedAccess::Write,
+    }];
+    let (said, outcome) = scene.run_with(command);
+    assert_eq!((said.as_str(), outcome.end), ("", End::Exited(0)));
+    assert_eq!(
+        std::fs::read_to_string(folder.join("file")).unwrap(),
+        "new\n"
+    );
+}
+
+fn a_widening_opens_one_protected_file() {
+    let scene = Scene::new();
+    let rules = scene.workspace().join("ward.toml");
+    std::fs::write(&rules, "old").unwrap();
+    let line = "printf new > ward.toml";
+    assert_eq!(scene.run(line).1.end, End::Exited(2));
+    let mut command = scene.command(line);
+    command.widened = vec![Widening {
+        path: rules.clone(),
+        access: WidenedAccess::Write,
+    }];
+    assert_eq!(scene.run_with(command).1.end, End::Exited(0));
+    assert_eq!(std::fs::read_to_string(&rules).unwrap(), "new");
+}
+
+fn what_the_wall_stopped_is_told_by_path() {
+    let scene = Scene::new();
+    let rules = scene.workspace().join("AGENTS.md");
+    std::fs::write(&rules, "rules").unwrap();
+    std::fs::create_dir(scene.workspace().join("sub")).unwrap();
+    let line = "echo x > AGENTS.md; cd sub; echo y > ../AGENTS.md; : > fine; mkdir -p /usr/lib";
+    let (_, outcome) = scene.run(line);
+    let stopped = Stopped {
+        access: StoppedAccess::Write,
+        target: rules.display().to_string(),
+    };
+    assert_eq!(outcome.report.stopped, [stopped]);
+    assert_eq!(std::fs::read_to_string(&rules).unwrap(), "rules");
+}
+
+fn what_is_written_to_the_home_folder_lands_in_scratch_and_is_told() {
+    let scene = Scene::new();
+    let (home, outcome) = scene.run("echo $HOME; echo x > ~/ward-test-file");
+    let path = Path::new(home.trim()).join("ward-test-file");
+    assert_eq!(outcome.report.scratch, [path.display().to_string()]);
+    assert!(!path.exists());
+}
+
+fn a_hook_made_in_a_new_repository_is_set_aside_and_can_be_put_back() {
+    let scene = Scene::new();
+    let (_, outcome) = scene.run(
+        "mkdir -p new/.git/hooks; cd new/.git; : > HEAD; echo '#!/bin/sh' > hooks/post-commit; \
+         chmod +x hooks/post-commit; printf '[core]\\n\\tfsmonitor = ./x\\n\\tbare = false\\n' > config",
+    );
+    let new = scene.workspace().join("new/.git");
+    let paths: Vec<_> = outcome
+        .report
+        .set_aside
+        .iter()
+        .map(|aside| aside.path.clone())
+        .collect();
+    let expected = ["config", "hooks/post-commit"].map(|name| new.join(name).display().to_string());
+    assert_eq!(paths, expected);
+    assert!(!new.join("hooks/post-commit").exists());
+    let config = || std::fs::read_to_string(new.join("config")).unwrap();
+    assert_eq!(config(), "[core]\n\tbare = false\n");
+    let aside = Aside::new(&scene.folder.path().join("state"));
+    for one in &outcome.report.set_aside {
+        aside.restore(&one.id).unwrap();
+    }
+    let hook = std::fs::read_to_string(new.join("hooks/post-commit")).unwrap();
+    assert_eq!(hook, "#!/bin/sh\n");
+    assert_eq!(config(), "[core]\n\tfsmonitor = ./x\n\tbare = false\n");
+}
+
+fn what_a_person_makes_between_commands_is_left_alone() {
+    let scene = Scene::new();
+    scene.run("true");
+    let own = scene.workspace().join(".envrc");
+    std::fs::write(&own, "export A=1").unwrap();
+    let (_, outcome) = scene.run("true");
+    assert_eq!(outcome.report.set_aside, []);
+    assert_eq!(scene.run("echo x > .envrc").1.end, End::Exited(2));
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "export A=1");
+}
+
+fn a_terminal_belongs_to_the_room() {
+    let scene = Scene::new();
+    let mut command = scene.command("tty; stty size; read line; echo got $line");
+    command.stdio = Stdio::Pty { cols: 91, rows: 17 };
+    let mut running = scene.room.spawn(command).unwrap();
+    let mut terminal = running.terminal.take().unwrap();
+    terminal.write_all(b"hello\n").unwrap();
+    let ended = std::thread::spawn(move || running.wait());
+    let (mut seen, mut buffer) = (Vec::new(), [0; 1024]);
+    // The end of a terminal reads as an error.
+    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+        seen.extend_from_slice(&buffer[..count]);
+    }
+    let seen = String::from_utf8(seen).unwrap();
+    for expected in ["/dev/pts/0", "17 91", "got hello"] {
+        assert!(seen.contains(expected), "{expected} in {seen:?}");
+    }
+    assert_eq!(ended.join().unwrap().end, End::Exited(0));
+}
+
+fn a_command_over_its_memory_is_ended_and_told() {
+    let scene = Scene::with(|limits| limits.memory = 64 << 20);
+    // A string that doubles until it is far over the limit.
+    let (said, outcome) = scene
+        .run("a=xxxxxxxxxxxxxxxx; while [ ${#a} -lt 400000000 ]; do a=$a$a; done; echo survived");
+    assert_eq!(said, "");
+    assert_eq!(
+        (outcome.end, outcome.report.limit),
+        (End::Signalled(9), Some(Limit::Memory))
+    );
+}
+
+fn a_program_that_is_not_there_is_told_before_anything_runs() {
+    let scene = Scene::new();
+    let mut command = scene.command("");
+    command.argv = vec!["no-such-program".into()];
+    let refused = scene.room.spawn(command).map(drop).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            SandboxError::Exec {
+                not_found: true,
+                ..
+            }
+        ),
+        "{refused:?}"
+    );
+}
+
+fn a_command_line_over_the_limit_is_refused_with_a_way_out() {
+    let scene = Scene::new();
+    let command = scene.command(&"x".repeat(1 << 20));
+    let refused = scene.room.spawn(command).map(drop).unwrap_err();
+    assert!(refused.to_string().contains("stdin"), "{refused}");
+}
+
+fn dropping_a_room_ends_what_runs_in_it() {
+    let scene = Scene::new();
+    let running = scene
+        .room
+        .spawn(scene.command("setsid sleep 300 & sleep 300"))
+        .unwrap();
+    drop(scene);
+    assert_eq!(running.wait().end, End::Signalled(9));
+}
+
+fn stopping_a_command_gives_it_time_to_clean_up() {
+    let scene = Scene::new();
+    let line = "trap 'echo bye > said; exit 7' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut running = scene.room.spawn(scene.command(line)).unwrap();
+    running
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut [0; 6])
+        .unwrap();
+    let stopper = running.stopper();
+    let ended = std::thread::spawn(move || running.wait());
+    stopper.stop();
+    assert_eq!(ended.join().unwrap().end, End::Exited(7));
+    let said = std::fs::read_to_string(scene.workspace().join("said")).unwrap();
+    assert_eq!(said, "bye\n");
+}
