@@ -205,13 +205,17 @@ fn what_the_wall_stopped_is_told_by_path() {
     let rules = scene.workspace().join("AGENTS.md");
     std::fs::write(&rules, "rules").unwrap();
     std::fs::create_dir(scene.workspace().join("sub")).unwrap();
-    let line = "echo x > AGENTS.md; cd sub; echo y > ../AGENTS.md; : > fine; mkdir -p /usr/lib";
-    let (_, outcome) = scene.run(line);
-    let stopped = Stopped {
+    let beside = scene.outside("file");
+    let line = format!(
+        "echo x > AGENTS.md; cd sub; echo y > ../AGENTS.md; : > fine; mkdir -p /usr/lib; : > {}",
+        beside.display()
+    );
+    let (_, outcome) = scene.run(&line);
+    let stopped = [&rules, &beside].map(|path| Stopped {
         access: StoppedAccess::Write,
-        target: rules.display().to_string(),
-    };
-    assert_eq!(outcome.report.stopped, [stopped]);
+        target: path.display().to_string(),
+    });
+    assert_eq!(outcome.report.stopped, stopped);
     assert_eq!(std::fs::read_to_string(&rules).unwrap(), "rules");
 }
 

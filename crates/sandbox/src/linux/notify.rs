@@ -212,14 +212,15 @@ impl Watcher {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             rustix::fs::openat2(root, &path, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()
         };
-        let there = resolve(path);
-        let place = match (there, need) {
+        let place = match (resolve(path), need) {
             (Some(_), Need::Nothing) | (None, Need::Something) => return false,
             (Some(place), Need::Something | Need::Either) => Some(place),
             (None, Need::Nothing | Need::Either) => path.parent().and_then(resolve),
         };
-        // Where not even the folder is there, the path itself is what fails.
-        let Some(place) = place else { return false };
+        let Some(place) = place else {
+            // Not even the folder is there: the wall's doing where it is there outside.
+            return self.writable.is_none() && path.parent().is_some_and(Path::exists);
+        };
         match &self.writable {
             None => {
                 let vfs = rustix::fs::fstatvfs(&place);
