@@ -112,7 +112,11 @@ static void proxy(char **arguments) {
     int length = snprintf(text, sizeof text, "CONNECT %s:%s HTTP/1.1\r\nHost: %s:%s\r\n\r\n", arguments[0],
                           arguments[1], arguments[0], arguments[1]);
     send(s, text, (size_t)length, MSG_NOSIGNAL);
-    if (recv(s, text, sizeof text, 0) > 0) send(s, WORD, sizeof WORD, MSG_NOSIGNAL);
+    if (recv(s, text, sizeof text, 0) <= 0) return;
+    send(s, WORD, sizeof WORD, MSG_NOSIGNAL);
+    // Until it has arrived: what is under way when a command ends ends with it.
+    ssize_t answered = recv(s, text, sizeof text, 0);
+    (void)answered;
 }
 
 // loopback: no attack; a server and its client in one room

@@ -1,12 +1,14 @@
 //! Listeners on the host that remember whether anybody came.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::check::Seen;
+use crate::scene::held::{LONG, until};
 
 /// Something on the host that can be reached, or not.
 #[derive(Debug)]
@@ -67,19 +69,27 @@ impl Listener {
         Seen::escape_if(heard)
     }
 
-    /// All that the first who came had to say.
-    pub(crate) fn first_words(&self) -> String {
+    /// Waits for the first who comes, answers, and tells what they had to say. Nobody comes only
+    /// where `over` says that nobody will.
+    pub(crate) fn first_words(&self, over: &AtomicBool) -> String {
         let Self::Tcp(listener) = self else {
             panic!("only a TCP listener is asked for words")
         };
         listener.set_nonblocking(true).unwrap();
-        let Ok((mut stream, _)) = listener.accept() else {
+        let mut came = None;
+        until(LONG, || {
+            came = listener.accept().ok();
+            came.is_some() || over.load(Ordering::Relaxed)
+        });
+        let Some((mut stream, _)) = came else {
             return String::new();
         };
         stream.set_nonblocking(false).unwrap();
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let mut bytes = [0; 64];
+        let length = stream.read(&mut bytes).unwrap_or(0);
+        let _ = stream.write_all(b"heard");
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The network: nothing but the proxy leads out, and the proxy only where it was told to.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::check::Seen;
 use crate::listeners::{LOOPBACK, Listener, own_address};
 use crate::scene::{Held, Scene};
@@ -145,10 +147,16 @@ fn with_a_named_port(scene: &Scene, attacks: &[&str]) -> Seen {
         scene.run(&["--net", &net], &words);
     }
     // The way that is open is open.
-    let [address, port] = named.words();
-    scene.run(&["--net", &net], &["./attack", "proxy", &address, &port]);
     if scene.held != Held::Nothing {
-        assert!(named.first_words().starts_with("escaped"));
+        let [address, port] = named.words();
+        let over = AtomicBool::new(false);
+        let words = std::thread::scope(|scope| {
+            let words = scope.spawn(|| named.first_words(&over));
+            scene.run(&["--net", &net], &["./attack", "proxy", &address, &port]);
+            over.store(true, Ordering::Relaxed);
+            words.join().unwrap()
+        });
+        assert!(words.starts_with("escaped"), "{words:?}");
     }
     other.heard()
 }

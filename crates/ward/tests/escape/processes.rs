@@ -121,7 +121,8 @@ fn steal(scene: &Scene) -> Seen {
 fn kill(scene: &Scene, how: &str) -> Seen {
     let mut victim = victim(scene);
     scene.attack(&[how, &victim.pid, "9"]);
-    Seen::escape_if(!victim.runs())
+    let killed = until(scene.patience(), || !victim.runs());
+    Seen::escape_if(killed.is_some())
 }
 
 fn kill_ward(scene: &Scene) -> Seen {
@@ -141,9 +142,7 @@ fn kill_ward(scene: &Scene) -> Seen {
     writeln!(stdin, "{}", ward.id()).unwrap();
     text.clear();
     said.read_line(&mut text).unwrap();
-    let killed = until(std::time::Duration::from_millis(100), || {
-        matches!(ward.try_wait(), Ok(Some(_)))
-    });
+    let killed = until(scene.patience(), || matches!(ward.try_wait(), Ok(Some(_))));
     drop(stdin);
     drop(Guard(ward));
     Seen::escape_if(killed.is_some())

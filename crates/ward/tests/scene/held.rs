@@ -36,6 +36,14 @@ impl Scene {
         Waiting::start(self.command(flags, &argv), mark)
     }
 
+    /// How long to wait for what shall not happen: long where it is meant to, in a counter-proof.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.held {
+            super::Held::Without(_) => LONG,
+            super::Held::Room | super::Held::Walls | super::Held::Nothing => LONG / 100,
+        }
+    }
+
     /// A word that no other process on this machine has in its command line.
     pub(crate) fn mark(&self) -> String {
         let folder = self.path("");
