@@ -23,7 +23,7 @@ test("the README's Node example runs as it is written", { timeout: 30_000 }, asy
   const env = { ...process.env, HOME: home, PATH: dirname(ward) + delimiter + process.env.PATH };
   const { stdout } = await run("node", ["--input-type=module", "--eval", example], { cwd: here, env });
   assert.match(stdout, /^fs\.read .* terminal\.stop$/m);
-  assert.match(stdout, /^stdout: node_modules$/m);
+  assert.match(stdout, /^stdout: \S+$/m);
   assert.match(stdout, /exit_code: 0/);
   assert.match(stdout, /sandbox: \{ tier: '(room|walls)' \}/);
 });
