@@ -57,6 +57,11 @@ pub(crate) fn install() -> anyhow::Result<()> {
         println!("Missing: {} ({})", need.program, need.why);
     }
     let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    install_packages(&packages)
+}
+
+/// Installs Debian packages where that may be, else names them.
+pub(crate) fn install_packages(packages: &[&str]) -> anyhow::Result<()> {
     if !may_install() {
         bail!(
             "Install these first: {}. On Debian or Ubuntu: sudo apt-get install {}",
@@ -64,7 +69,7 @@ pub(crate) fn install() -> anyhow::Result<()> {
             packages.join(" ")
         );
     }
-    apt_get(&packages)
+    apt_get(packages)
 }
 
 /// Whether packages can be installed without asking anybody.

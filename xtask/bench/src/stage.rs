@@ -1,0 +1,113 @@
+//! The folder that the measuring is done in.
+//!
+//! ```text
+//! bin/            ward, ward-layers-off, bench: in release
+//! server.mjs      the Node peer
+//! node_modules/   what npm has of the peers
+//! home/ tmp/      the user's
+//! work/           the workspace
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+/// How long to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Until the figures are worth writing down.
+    Full,
+    /// Only to see that everything works.
+    Quick,
+}
+
+/// Where everything is.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    folder: PathBuf,
+    effort: Effort,
+}
+
+impl Stage {
+    pub(crate) fn new(folder: PathBuf, effort: Effort) -> Self {
+        Self { folder, effort }
+    }
+
+    /// `full` where figures are wanted, a handful otherwise.
+    pub(crate) fn rounds(&self, full: usize) -> usize {
+        match self.effort {
+            Effort::Full => full,
+            Effort::Quick => full.min(3),
+        }
+    }
+
+    pub(crate) fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The workspace.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    /// A program, in the workspace, with an environment that is the same for every candidate.
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .current_dir(self.work())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.path("home"))
+            // Not where the home folder is: codex takes a home among temporary files for unsafe.
+            .env("TMPDIR", self.path("tmp"))
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        command
+    }
+
+    /// One of our own programs.
+    pub(crate) fn ours(&self, name: &str) -> Command {
+        self.command(self.path("bin").join(name))
+    }
+
+    /// Ward's own runtime server.
+    pub(crate) fn runtime(&self, binary: &str) -> Command {
+        let mut command = self.ours(binary);
+        command.args(["runtime", "--stdio"]);
+        command
+    }
+
+    /// The Node peer.
+    pub(crate) fn node(&self) -> Command {
+        let mut command = self.command("node");
+        command.arg(self.path("server.mjs"));
+        command
+    }
+
+    /// A file of the workspace that every request asks about.
+    pub(crate) fn small_file(&self) -> anyhow::Result<&'static str> {
+        std::fs::write(self.work().join("small"), "a small file\n")?;
+        Ok("small")
+    }
+}
+
+/// Runs a command that prepares something.
+pub(crate) fn prepare(command: &mut Command) -> anyhow::Result<()> {
+    let name = command.get_program().display().to_string();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("`{name}` could not be started"))?;
+    if !output.status.success() {
+        bail!(
+            "`{name}` failed ({}): {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! What the figures were measured on, and beside which versions.
+
+use std::process::Command;
+
+use super::peers::Peers;
+use crate::run;
+
+/// A list in Markdown.
+pub(crate) fn describe(peers: &Peers) -> anyhow::Result<String> {
+    let said = |program: &str, arguments: &[&str]| {
+        run::output(Command::new(program).args(arguments))
+            .map_or_else(|_| "not there".to_owned(), |text| text.trim().to_owned())
+    };
+    let npm_version = |package: &str| {
+        let manifest = peers.node_modules.join(package).join("package.json");
+        let line = format!("require({manifest:?}).version");
+        said("node", &["-p", &line])
+    };
+    let processors = std::thread::available_parallelism()?;
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: Vec<&str> = load.split(' ').take(3).collect();
+    let lines = [
+        format!("- Date: {}", said("date", &["-u", "+%F"])),
+        format!("- Kernel: {}", said("uname", &["-srm"])),
+        format!("- Processors: {processors} ({})", model()),
+        format!("- Load before the run: {}", load.join(" ")),
+        format!(
+            "- Beside: Node {}, vscode-jsonrpc {}, {}, @openai/codex {}",
+            said("node", &["--version"]),
+            npm_version("vscode-jsonrpc"),
+            said("bwrap", &["--version"]),
+            npm_version("@openai/codex"),
+        ),
+    ];
+    Ok(lines.join("\n"))
+}
+
+fn model() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == "model name")
+        .map_or_else(
+            || std::env::consts::ARCH.to_owned(),
+            |(_, model)| model.trim().to_owned(),
+        )
+}

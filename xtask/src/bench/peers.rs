@@ -1,0 +1,52 @@
+//! Whom Ward is measured beside: installed by name into the cache, or by apt-get where that may be.
+//! One that cannot be had leaves its rows empty, and they say so.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::cache::Places;
+use crate::{needs, run};
+
+/// What there is of them.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    /// What npm installed.
+    pub(crate) node_modules: PathBuf,
+    /// The server on `vscode-jsonrpc`.
+    pub(crate) server: PathBuf,
+}
+
+/// Gets what can be had.
+pub(crate) fn install(places: &Places) -> anyhow::Result<Peers> {
+    if !run::on_path("bwrap")
+        && let Err(error) = needs::install_packages(&["bubblewrap"])
+    {
+        println!("{error:#}\nThe rows beside bwrap stay empty.");
+    }
+    let source = places.root.join("tests/node/bench");
+    let folder = places.cache.join("peers");
+    let wanted = std::fs::read(source.join("package.json")).context("the peers are not named")?;
+    // Written last, so that what was interrupted is done again.
+    let done = folder.join("installed.json");
+    if std::fs::read(&done).ok().as_ref() == Some(&wanted) {
+        println!("Nothing is missing.");
+    } else {
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("package.json"), &wanted)?;
+        run::run(
+            run::program("npm", &folder).args([
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--no-package-lock",
+            ]),
+            "Is the npm registry reachable? `npm ping` says.",
+        )?;
+        std::fs::write(done, &wanted)?;
+    }
+    Ok(Peers {
+        node_modules: folder.join("node_modules"),
+        server: source.join("server.mjs"),
+    })
+}

@@ -1,0 +1,115 @@
+//! The folder that everything is measured in, where an unprivileged user can reach it: copies of
+//! the programs, a home, a workspace. It goes when the measuring is over.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use super::peers::Peers;
+use crate::cache::Places;
+use crate::run;
+
+/// Who runs what is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum User {
+    Unprivileged,
+    Root,
+}
+
+impl User {
+    pub(crate) fn shown(self) -> &'static str {
+        match self {
+            Self::Unprivileged => "as an unprivileged user",
+            Self::Root => "as root, for information",
+        }
+    }
+}
+
+/// The folder.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    folder: PathBuf,
+    is_root: bool,
+}
+
+impl Stage {
+    pub(crate) fn make(places: &Places, peers: &Peers) -> anyhow::Result<Self> {
+        let name = format!("ward-bench-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder)
+            .with_context(|| format!("{} could not be made", folder.display()))?;
+        let is_root = folder.metadata()?.uid() == 0;
+        let stage = Self { folder, is_root };
+        fs::set_permissions(&stage.folder, PermissionsExt::from_mode(0o755))?;
+        for name in ["bin", "users"] {
+            fs::create_dir(stage.folder.join(name))?;
+        }
+        for name in ["ward", "ward-layers-off", "bench"] {
+            let to = stage.folder.join("bin").join(name);
+            fs::copy(places.built("release", name), to).with_context(|| name.to_owned())?;
+        }
+        fs::copy(&peers.server, stage.folder.join("server.mjs"))?;
+        take_over(&peers.node_modules, &stage.folder.join("node_modules"))?;
+        println!("{}", stage.folder.display());
+        Ok(stage)
+    }
+
+    /// What measures as this user; none where it cannot be had.
+    pub(crate) fn measure(&self, user: User) -> anyhow::Result<Option<Command>> {
+        let (id, name) = match user {
+            User::Root if !self.is_root => return Ok(None),
+            User::Root => (0, "root"),
+            // One of its own, as the tests do it.
+            User::Unprivileged => (1_000_000 + std::process::id(), "user"),
+        };
+        let own = self.folder.join("users").join(name);
+        fs::create_dir_all(&own)?;
+        for folder in ["home", "tmp", "work"] {
+            fs::create_dir_all(own.join(folder))?;
+        }
+        for shared in ["bin", "server.mjs", "node_modules"] {
+            std::os::unix::fs::symlink(self.folder.join(shared), own.join(shared))?;
+        }
+        let bench = self.folder.join("bin/bench");
+        let mut command = if self.is_root && user == User::Unprivileged {
+            for folder in ["home", "tmp", "work"] {
+                chown(own.join(folder), Some(id), Some(id))?;
+            }
+            let mut command = run::program("setpriv", &own);
+            command.args([format!("--reuid={id}"), format!("--regid={id}")]);
+            command.args(["--clear-groups", "--"]).arg(bench);
+            command
+        } else {
+            run::program(bench, &own)
+        };
+        command.arg("runtime").arg(own);
+        Ok(Some(command))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Shows a tree under another name: by links where the disk is the same, else as a copy.
+fn take_over(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            take_over(&entry.path(), &target)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(entry.path())?, target)?;
+        } else if fs::hard_link(entry.path(), &target).is_err() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
