@@ -241,6 +241,11 @@ impl Spot {
         Ok(Some(bytes))
     }
 
+    /// Makes a link here.
+    pub(crate) fn link_to(&self, target: &Path) -> io::Result<()> {
+        Ok(symlinkat(target, &self.folder, &self.name)?)
+    }
+
     fn as_entry(&self) -> Entry<'_> {
         Entry {
             folder: self.folder.as_fd(),

@@ -26,7 +26,7 @@ use crate::linux::wire::Wire;
 use crate::linux::workspace::{Demands, Stay, Workspace};
 use crate::state::StateFolder;
 use crate::streams::Streams;
-use crate::wall::Wall;
+use crate::wall::{Wall, WidenedAccess};
 
 /// How to open a room.
 #[derive(Debug, Clone)]
@@ -82,17 +82,23 @@ impl Room {
         };
         let folder = state.as_ref().map(|state| state.path.clone());
         let scratch = folder.map_or(Scratch::Memory, Scratch::Folder);
-        let plan = Plan::new(tier, &options.wall, &options.state, scratch)?;
-        let (holder, proxy) = launch(plan.clone())?;
+        let mut plan = Plan::new(tier, &options.wall, &options.state, scratch)?;
         let limits = options.wall.limits;
         // Joining a control group takes the kernel longer than a short command runs. A bound near
         // all that the machine has is kept well enough by looking at it now and then.
         let tight = limits.memory < limits::machine() / 2 || limits.pids < limits::FEWEST;
-        let cgroup = (lasting || tight)
-            .then(|| Cgroup::make(limits.memory, limits.pids))
-            .flatten()
-            .filter(|cgroup| cgroup.take(holder.pid).is_ok())
-            .map(Arc::new);
+        let cgroup = if lasting || tight {
+            Cgroup::make(limits.memory, limits.pids)
+        } else {
+            None
+        };
+        plan.grouped = cgroup.is_some();
+        let (holder, proxy) = launch(plan.clone())?;
+        if let Some(cgroup) = &cgroup {
+            cgroup
+                .take(holder.pid)
+                .map_err(|error| failed(Layer::Limits, &error))?;
+        }
         let mut environment = plan.environment();
         let port = proxy
             .local_addr()
@@ -107,7 +113,7 @@ impl Room {
             gateway: Arc::new(Gateway::new(proxy, &options.wall.net)),
             plan,
             holder: Mutex::new(holder),
-            cgroup,
+            cgroup: cgroup.map(Arc::new),
             environment,
             _state: state,
         })
@@ -122,7 +128,12 @@ impl Room {
     /// Starts a command. Blocks until it runs or could not be started, about a millisecond.
     pub fn spawn(&self, command: Command) -> Result<Running, SandboxError> {
         let started = Instant::now();
-        let (stay, demands) = Stay::begin(&self.workspace);
+        let written = command
+            .widened
+            .iter()
+            .filter(|w| w.access == WidenedAccess::Write);
+        let granted = written.map(|widening| widening.path.clone()).collect();
+        let (stay, demands) = Stay::begin(&self.workspace, granted);
         let spawn = self.request(&command, demands)?;
         let wires = Wire::pair().map_err(|error| failed(Layer::Namespaces, &error))?;
         let streams =

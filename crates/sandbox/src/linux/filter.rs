@@ -102,6 +102,15 @@ pub(crate) enum Sockets {
     PairsAndTcp,
 }
 
+/// Who keeps the bound on memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// A control group, which counts all of it.
+    Grouped,
+    /// A watchdog, which cannot see what lies in files without a name: there are none then.
+    Watched,
+}
+
 /// Never needed inside, and each a way out or a way deeper into the kernel.
 const CLOSED: &[Call] = &[
     // other processes
@@ -194,6 +203,8 @@ const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 const AF_NETLINK: u32 = 16;
 const SOCK_STREAM: u32 = 1;
+const IPPROTO_TCP: u32 = 6;
+const MSG_FASTOPEN: u32 = 0x2000_0000;
 /// The type without SOCK_NONBLOCK and SOCK_CLOEXEC.
 const SOCK_TYPE: u32 = 0xf;
 
@@ -205,7 +216,7 @@ const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, 0x0004_0000];
 const WRITING: u32 = 0o1 | 0o2 | 0o100 | 0o1000;
 
 /// The filter as the kernel takes it.
-pub(crate) fn filter(arch: Arch, sockets: Sockets) -> Vec<Instruction> {
+pub(crate) fn filter(arch: Arch, sockets: Sockets, memory: Memory) -> Vec<Instruction> {
     let mut program = Program::new(arch.audit(), arch.foreign());
     let refuse = Verdict::Errno(libc::EPERM);
 
@@ -229,12 +240,18 @@ pub(crate) fn filter(arch: Arch, sockets: Sockets) -> Vec<Instruction> {
         }
         Sockets::PairsAndTcp => {
             on_argument(call!(socket), 0, Test::NoneOf(&[AF_INET, AF_INET6]), refuse);
-            on_argument(
-                call!(socket),
-                1,
-                Test::MaskedNoneOf(SOCK_TYPE, &[SOCK_STREAM]),
-                refuse,
-            );
+            let stream = Test::MaskedNoneOf(SOCK_TYPE, &[SOCK_STREAM]);
+            on_argument(call!(socket), 1, stream, refuse);
+            // Landlock sees plain TCP that connects, and neither multipath nor data that opens a
+            // connection by itself.
+            on_argument(call!(socket), 2, Test::NoneOf(&[0, IPPROTO_TCP]), refuse);
+            for (call, flags) in [
+                (call!(sendto), 3),
+                (call!(sendmsg), 2),
+                (call!(sendmmsg), 3),
+            ] {
+                on_argument(call, flags, Test::AnyBit(MSG_FASTOPEN), refuse);
+            }
         }
     }
     on_argument(call!(socketpair), 0, Test::NoneOf(&[AF_UNIX]), refuse);
@@ -252,8 +269,15 @@ pub(crate) fn filter(arch: Arch, sockets: Sockets) -> Vec<Instruction> {
             program.on(number, Verdict::Notify);
         }
     }
-    if let Some(number) = call!(clone3).number(arch) {
-        program.on(number, Verdict::Errno(libc::ENOSYS));
+    let absent = |call: Call, program: &mut Program| {
+        if let Some(number) = call.number(arch) {
+            program.on(number, Verdict::Errno(libc::ENOSYS));
+        }
+    };
+    absent(call!(clone3), &mut program);
+    if memory == Memory::Watched {
+        absent(call!(memfd_create), &mut program);
+        absent(call!(memfd_secret), &mut program);
     }
     for call in CLOSED {
         if let Some(number) = call.number(arch) {
@@ -272,13 +296,18 @@ mod tests {
 
     fn verdict(arch: Arch, sockets: Sockets, call: Call, arguments: [u64; 6]) -> Verdict {
         let number = call.number(arch).expect("a system call of this machine");
-        run(&filter(arch, sockets), arch.audit(), number, arguments)
+        run(
+            &filter(arch, sockets, Memory::Watched),
+            arch.audit(),
+            number,
+            arguments,
+        )
     }
 
     #[test]
     fn the_filter_fits_the_kernel_on_both_machines() {
         for arch in BOTH {
-            let length = filter(arch, Sockets::PairsAndTcp).len();
+            let length = filter(arch, Sockets::PairsAndTcp, Memory::Watched).len();
             assert!(length < 4096, "{length} instructions for {arch:?}");
         }
     }
@@ -344,12 +373,16 @@ mod tests {
             assert_eq!(socket(tcp, 2, 1 | 0o2_004_000), Verdict::Allow);
             assert_eq!(socket(tcp, 2, 2), refused);
             assert_eq!(socket(tcp, 1, 1), refused);
+            let multipath = [2, 1, 262, 0, 0, 0];
+            assert_eq!(verdict(arch, tcp, call!(socket), multipath), refused);
+            let opening = [0, 0, 0, 0x2000_0000, 0, 0];
+            assert_eq!(verdict(arch, tcp, call!(sendto), opening), refused);
         }
     }
 
     #[test]
     fn another_machines_calls_end_the_process_and_x32_does_not_exist() {
-        let program = filter(Arch::X86_64, Sockets::Held);
+        let program = filter(Arch::X86_64, Sockets::Held, Memory::Grouped);
         assert_eq!(run(&program, 0x4000_0003, 11, [0; 6]), Verdict::Kill);
         let x32 = run(&program, Arch::X86_64.audit(), 0x4000_0000 | 59, [0; 6]);
         assert_eq!(x32, Verdict::Errno(libc::ENOSYS));

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketType};
 use rustix::process::DumpableBehavior;
 
 use super::bpf::Instruction;
-use super::filter::{Arch, Sockets, filter};
+use super::filter::{Arch, Memory, Sockets, filter};
 use super::init;
 use super::landlock::{Rules, ruleset};
 use super::layers::{Off, on};
@@ -148,6 +148,9 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
         root::furnish(plan.scratch_folder(), &plan)
             .map_err(|(what, error)| (Layer::Root, format!("{what}: {error}")))?;
     }
+    if in_room && on(Off::Limits) {
+        limits::shared_memory(plan.memory);
+    }
     let loopback = |error: std::io::Error| (Layer::Loopback, error.to_string());
     if in_room && on(Off::Network) {
         let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
@@ -169,7 +172,12 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
         (Tier::Walls | Tier::None, false) => Sockets::PairsOnly,
     };
     let wanted = on(Off::Seccomp) && plan.tier != Tier::None;
-    let filter = wanted.then(|| filter(Arch::HERE, sockets));
+    let memory = if plan.grouped || !on(Off::Limits) {
+        Memory::Grouped
+    } else {
+        Memory::Watched
+    };
+    let filter = wanted.then(|| filter(Arch::HERE, sockets, memory));
     if on(Off::Capabilities) {
         sys::bound_capabilities();
     }

@@ -13,6 +13,12 @@ pub(crate) fn processes(most: u32) {
     let _ = std::fs::write("/proc/sys/kernel/pid_max", most.max(FEWEST).to_string());
 }
 
+/// Bounds the memory that processes of this ipc namespace share by key, in bytes: what nobody has
+/// attached is nobody's, and no watchdog sees it. Where the kernel does not let us, it does not.
+pub(crate) fn shared_memory(most: u64) {
+    let _ = std::fs::write("/proc/sys/kernel/shmall", (most / 4096).to_string());
+}
+
 /// The memory that the processes below `pid` hold, in bytes.
 pub(crate) fn tree_memory(pid: i32) -> u64 {
     if !on(Off::Limits) {

@@ -8,6 +8,7 @@
 
 mod bpf;
 mod filter;
+mod gitconfig;
 mod holder;
 mod init;
 mod landlock;

@@ -84,6 +84,8 @@ pub(crate) struct Plan {
     pub(crate) pids: u32,
     /// Bytes of memory where no cgroup holds it.
     pub(crate) memory: u64,
+    /// Whether a control group holds it.
+    pub(crate) grouped: bool,
     /// Whether any host may be reached.
     pub(crate) reaches_hosts: bool,
 }
@@ -150,6 +152,7 @@ impl Plan {
             tmp: wall.limits.tmp.min(wall.limits.memory),
             pids: wall.limits.pids,
             memory: wall.limits.memory,
+            grouped: false,
             reaches_hosts: wall.net != Net::None,
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! Folders that have not changed since the last look are not read again: the kernel moves a
 //! folder's change time whenever an entry comes or goes, and no user can set it back. A look at an
-//! unchanged tree costs one `statx` a folder.
+//! unchanged tree costs one `statx` a folder, and one for each thing that would run by itself.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, OsStr};
@@ -15,14 +15,27 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags};
 use super::message::Protected;
 
 /// What a path is to the sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrier {
     /// A file in a repository's `hooks` folder.
     Hook,
-    /// A repository's settings.
+    /// A repository's settings, the whole repository's or a worktree's.
     GitConfig,
+    /// Says where the other half of a repository is.
+    CommonFolder,
+    /// `.git` as a file: says where the repository is.
+    GitLink,
+    /// A link in the place of something of a repository's own.
+    LinkedPart,
     /// Anything else that the table protects as a tree.
     Named,
+}
+
+/// Which file it is and when it was last changed, in a way that no user can set back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    inode: u64,
+    changed: (i64, u32),
 }
 
 /// What was found.
@@ -31,7 +44,9 @@ pub(crate) struct Found {
     /// What a command may not change: path, and whether only its place is held.
     pub(crate) protected: BTreeMap<PathBuf, bool>,
     /// What would run by itself.
-    pub(crate) carriers: BTreeMap<PathBuf, Carrier>,
+    pub(crate) carriers: BTreeMap<PathBuf, (Carrier, Identity)>,
+    /// Protected names that are links, which no mount can hold: where they lead.
+    pub(crate) links: BTreeMap<PathBuf, PathBuf>,
     /// Sockets that somebody listens on, or once did.
     pub(crate) sockets: Vec<PathBuf>,
 }
@@ -47,12 +62,33 @@ impl Found {
             })
             .collect()
     }
+
+    fn add(&mut self, other: &Self) {
+        self.protected.extend(
+            other
+                .protected
+                .iter()
+                .map(|(path, place)| (path.clone(), *place)),
+        );
+        self.links.extend(
+            other
+                .links
+                .iter()
+                .map(|(path, target)| (path.clone(), target.clone())),
+        );
+        self.sockets.extend(other.sockets.iter().cloned());
+        for (path, (carrier, _)) in &other.carriers {
+            if let Some((identity, _)) = identity(path) {
+                self.carriers.insert(path.clone(), (*carrier, identity));
+            }
+        }
+    }
 }
 
 /// A folder as it was at the last look.
 #[derive(Debug)]
 struct Folder {
-    changed: (i64, u32, u64),
+    identity: Identity,
     below: Vec<Box<OsStr>>,
     found: Found,
 }
@@ -78,80 +114,54 @@ impl Scanner {
         let mut kept = HashMap::with_capacity(self.folders.len());
         let mut waiting = vec![self.root.clone()];
         while let Some(path) = waiting.pop() {
-            let Some(changed) = change_time(&path) else {
+            let Some((identity, FileType::Directory)) = identity(&path) else {
                 continue;
             };
             let folder = match self.folders.remove(&path) {
-                Some(folder) if folder.changed == changed => folder,
-                _ => self.read(&path, changed),
+                Some(folder) if folder.identity == identity => folder,
+                _ => self.read(&path, identity),
             };
             waiting.extend(folder.below.iter().map(|name| path.join(&**name)));
-            found
-                .protected
-                .extend(folder.found.protected.iter().map(|(p, k)| (p.clone(), *k)));
-            found
-                .carriers
-                .extend(folder.found.carriers.iter().map(|(p, k)| (p.clone(), *k)));
-            found.sockets.extend(folder.found.sockets.iter().cloned());
+            found.add(&folder.found);
             kept.insert(path, folder);
         }
         self.folders = kept;
         found
     }
 
-    fn read(&self, path: &Path, changed: (i64, u32, u64)) -> Folder {
+    fn read(&self, path: &Path, identity: Identity) -> Folder {
+        let mut entries = Entries::default();
         let mut folder = Folder {
-            changed,
+            identity,
             below: Vec::new(),
             found: Found::default(),
         };
-        let within = Within::of(path.strip_prefix(&self.root).unwrap_or(path));
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(fd) = rustix::fs::openat(CWD, path, flags, Mode::empty()) else {
-            return folder;
-        };
-        let mut buffer = Vec::with_capacity(16 * 1024);
-        let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
-        let mut bare = 0;
-        while let Some(Ok(entry)) = entries.next() {
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
+        for (name, kind) in listed(path) {
+            entries.note(&name);
+            match kind {
+                FileType::Socket => folder.found.sockets.push(path.join(&*name)),
+                FileType::Directory => folder.below.push(name.clone()),
+                _ => {}
             }
-            bare += u32::from(matches!(name.to_bytes(), b"HEAD" | b"objects" | b"refs"));
-            self.enter(path, within, name, entry.file_type(), &mut folder);
+            self.protect(&path.join(&*name), kind, &mut folder.found);
         }
-        if bare == 3 && within == Within::Tree {
-            self.bare_repository(path, &mut folder);
+        if entries.is_repository(path) {
+            repository(path, &mut folder.found);
         }
         folder
     }
 
-    fn enter(&self, path: &Path, within: Within, name: &CStr, kind: FileType, folder: &mut Folder) {
-        let name = OsStr::from_bytes(name.to_bytes());
-        let full = path.join(name);
-        if kind == FileType::Socket {
-            folder.found.sockets.push(full);
-            return;
-        }
-        if kind == FileType::Directory && within.leads_on(name) {
-            folder.below.push(name.into());
-        }
-        if within == Within::Hooks {
-            if kind != FileType::Directory {
-                folder.found.carriers.insert(full, Carrier::Hook);
-            }
-            return;
-        }
-        if within == Within::Tree && !may_be_protected(name) {
-            return;
-        }
-        let relative = full.strip_prefix(&self.root).unwrap_or(&full);
+    /// Notes a path that the table protects.
+    fn protect(&self, path: &Path, kind: FileType, found: &mut Found) {
+        let relative = path.strip_prefix(&self.root).unwrap_or(path);
         let names = || {
             relative
                 .components()
                 .map(|component| component.as_os_str().as_bytes())
         };
+        if !may_be_protected(relative) {
+            return;
+        }
         let Some(protection) = protected(names()) else {
             return;
         };
@@ -160,88 +170,90 @@ impl Scanner {
         if protected(names().take(above)).is_some_and(|p| p.reach == Reach::Tree) {
             return;
         }
-        let place_only = protection.reach == Reach::Itself && kind == FileType::Directory;
+        let git = relative
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(".git"));
         if kind == FileType::Symlink {
-            // A link cannot be bound over; what it leads to is looked at by what follows it.
-            folder.found.carriers.insert(full, Carrier::Named);
-            return;
-        }
-        if within == Within::Git || within == Within::Modules {
-            if name.eq_ignore_ascii_case("config") {
-                folder
-                    .found
-                    .carriers
-                    .insert(full.clone(), Carrier::GitConfig);
+            if let Ok(target) = std::fs::read_link(path) {
+                found.links.insert(path.to_owned(), target);
             }
-        } else if protection.reach == Reach::Tree {
-            folder.found.carriers.insert(full.clone(), Carrier::Named);
+        } else {
+            let place_only = protection.reach == Reach::Itself && kind == FileType::Directory;
+            found.protected.insert(path.to_owned(), place_only);
         }
-        folder.found.protected.insert(full, place_only);
+        let carrier = match (git, protection.reach, kind) {
+            (true, Reach::Itself, FileType::Directory) => return,
+            (true, Reach::Itself, _) => Carrier::GitLink,
+            // A repository's own parts are looked at as such.
+            (true, Reach::Tree, _) => return,
+            (false, _, _) => Carrier::Named,
+        };
+        found
+            .carriers
+            .insert(path.to_owned(), (carrier, Identity::default()));
+    }
+}
+
+/// What in a folder shows that git would take it for a repository.
+#[derive(Debug, Default)]
+struct Entries {
+    head: bool,
+    objects: bool,
+    refs: bool,
+    common: bool,
+}
+
+impl Entries {
+    fn note(&mut self, name: &OsStr) {
+        match name.as_bytes() {
+            b"HEAD" => self.head = true,
+            b"objects" => self.objects = true,
+            b"refs" => self.refs = true,
+            b"commondir" => self.common = true,
+            _ => {}
+        }
     }
 
-    /// A folder with the shape of a repository is one to git, whatever its name.
-    fn bare_repository(&self, path: &Path, folder: &mut Folder) {
-        let config = path.join("config");
-        if config.is_file() {
-            folder.found.protected.insert(config.clone(), false);
-            folder.found.carriers.insert(config, Carrier::GitConfig);
-        }
-        let hooks = path.join("hooks");
-        if hooks.is_dir() {
-            for entry in std::fs::read_dir(&hooks).into_iter().flatten().flatten() {
-                folder.found.carriers.insert(entry.path(), Carrier::Hook);
+    fn is_repository(&self, path: &Path) -> bool {
+        let named = path
+            .file_name()
+            .is_some_and(|name| name.eq_ignore_ascii_case(".git"));
+        named || self.head && (self.common || self.objects && self.refs)
+    }
+}
+
+/// Notes what of a repository makes git run programs, whatever the repository's name.
+fn repository(path: &Path, found: &mut Found) {
+    for name in ["config", "config.worktree", "commondir", "hooks"] {
+        let part = path.join(name);
+        let Some((_, kind)) = identity(&part) else {
+            continue;
+        };
+        let carrier = match (name, kind) {
+            (_, FileType::Symlink) => Carrier::LinkedPart,
+            ("hooks", _) => {
+                for (name, kind) in listed(&part) {
+                    if kind != FileType::Directory {
+                        found
+                            .carriers
+                            .insert(part.join(&*name), (Carrier::Hook, Identity::default()));
+                    }
+                }
+                found.protected.insert(part, false);
+                continue;
             }
-            folder.found.protected.insert(hooks, false);
+            ("commondir", _) => Carrier::CommonFolder,
+            _ => Carrier::GitConfig,
+        };
+        if kind != FileType::Symlink {
+            found.protected.insert(part.clone(), false);
         }
+        found.carriers.insert(part, (carrier, Identity::default()));
     }
 }
 
-/// Where in a repository a folder lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
-    /// Not in a repository's own folder.
-    Tree,
-    /// `.git` itself.
-    Git,
-    /// `.git/modules` and below.
-    Modules,
-    /// A `hooks` folder.
-    Hooks,
-}
-
-impl Within {
-    fn of(relative: &Path) -> Self {
-        let mut names = relative
-            .iter()
-            .skip_while(|name| !name.eq_ignore_ascii_case(".git"))
-            .skip(1);
-        if !relative
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(".git"))
-        {
-            return Self::Tree;
-        }
-        match (names.next(), relative.file_name()) {
-            (None, _) => Self::Git,
-            (_, Some(last)) if last.eq_ignore_ascii_case("hooks") => Self::Hooks,
-            _ => Self::Modules,
-        }
-    }
-
-    /// Whether a folder of this name is worth entering.
-    fn leads_on(self, name: &OsStr) -> bool {
-        let is = |names: &[&str]| names.iter().any(|n| name.eq_ignore_ascii_case(n));
-        match self {
-            Self::Tree => true,
-            Self::Git => is(&["hooks", "modules", "worktrees"]),
-            Self::Modules => !is(&["objects", "refs", "logs", "lfs", "info", "branches"]),
-            Self::Hooks => false,
-        }
-    }
-}
-
-/// A quick look at a name before the table is asked: most names are plain.
-fn may_be_protected(name: &OsStr) -> bool {
+/// A quick look at the names before the table is asked: most are plain.
+fn may_be_protected(relative: &Path) -> bool {
     const PLAIN: &[&str] = &[
         "ward.toml",
         "agents.md",
@@ -250,22 +262,65 @@ fn may_be_protected(name: &OsStr) -> bool {
         "azure-pipelines.yml",
         "bitbucket-pipelines.yml",
         "jenkinsfile",
-        "workflows",
-        "actions",
     ];
-    let bytes = name.as_bytes();
-    bytes.first() == Some(&b'.')
+    let Some(name) = relative.file_name() else {
+        return false;
+    };
+    let hidden = |name: &OsStr| name.as_bytes().first() == Some(&b'.');
+    relative.iter().any(hidden)
         || PLAIN.iter().any(|plain| name.eq_ignore_ascii_case(plain))
-        || bytes.ends_with(b".code-workspace")
-        || bytes.to_ascii_lowercase().ends_with(b".code-workspace")
+        || name
+            .as_bytes()
+            .to_ascii_lowercase()
+            .ends_with(b".code-workspace")
 }
 
-/// When a folder's entries last changed, and which folder it is; none where it is no folder.
-fn change_time(path: &Path) -> Option<(i64, u32, u64)> {
+/// The entries of a folder. One that its owner may not list is made listable first: git does not
+/// need to list a folder to run a hook in it.
+fn listed(path: &Path) -> Vec<(Box<OsStr>, FileType)> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat(CWD, path, flags, Mode::empty());
+    let opened = open().or_else(|error| {
+        if error == rustix::io::Errno::ACCESS {
+            make_listable(path)?;
+        }
+        open()
+    });
+    let Ok(fd) = opened else { return Vec::new() };
+    let mut buffer = Vec::with_capacity(16 * 1024);
+    let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
+    let mut found = Vec::new();
+    while let Some(Ok(entry)) = entries.next() {
+        let name: &CStr = entry.file_name();
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            found.push((OsStr::from_bytes(name.to_bytes()).into(), entry.file_type()));
+        }
+    }
+    found
+}
+
+fn make_listable(path: &Path) -> rustix::io::Result<()> {
+    // Through a descriptor, so that a link in its place is not followed.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode & 0o777);
+    let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
+    rustix::fs::chmod(itself, mode | Mode::RUSR | Mode::XUSR)
+}
+
+/// Which file is at a path, and what kind; a link is told as one.
+fn identity(path: &Path) -> Option<(Identity, FileType)> {
     let wanted = StatxFlags::CTIME | StatxFlags::TYPE | StatxFlags::INO;
     let stat = rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
-    let is_dir = FileType::from_raw_mode(u32::from(stat.stx_mode)).is_dir();
-    is_dir.then_some((stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec, stat.stx_ino))
+    let changed = (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec);
+    let kind = FileType::from_raw_mode(u32::from(stat.stx_mode));
+    Some((
+        Identity {
+            inode: stat.stx_ino,
+            changed,
+        },
+        kind,
+    ))
 }
 
 #[cfg(test)]
@@ -288,6 +343,15 @@ mod tests {
             .protected
             .iter()
             .map(|(path, place)| (name(path), *place))
+            .collect()
+    }
+
+    fn carriers_in(root: &Path, found: &Found) -> Vec<(String, Carrier)> {
+        let name = |path: &PathBuf| path.strip_prefix(root).unwrap().display().to_string();
+        found
+            .carriers
+            .iter()
+            .map(|(path, (carrier, _))| (name(path), *carrier))
             .collect()
     }
 
@@ -321,12 +385,16 @@ mod tests {
             protected_in(folder.path(), &found),
             expected.map(|(path, place)| (path.to_owned(), place))
         );
-        assert_eq!(
-            found
-                .carriers
-                .get(&folder.path().join(".git/hooks/pre-commit")),
-            Some(&Carrier::Hook)
-        );
+        let expected = [
+            (".git/config", Carrier::GitConfig),
+            (".git/hooks/pre-commit", Carrier::Hook),
+            (".github/workflows", Carrier::Named),
+            (".vscode", Carrier::Named),
+            ("a/AGENTS.md", Carrier::Named),
+            ("a/b/.git/config", Carrier::GitConfig),
+        ];
+        let expected = expected.map(|(path, carrier)| (path.to_owned(), carrier));
+        assert_eq!(carriers_in(folder.path(), &found), expected);
     }
 
     #[test]
@@ -344,18 +412,38 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_the_shape_of_a_repository_is_one() {
+    fn a_file_that_was_changed_or_replaced_is_another_one() {
+        let folder = tree(&[".git/config"]);
+        let mut scanner = Scanner::new(folder.path());
+        let before = scanner.look();
+        assert_eq!(before, scanner.look());
+        let config = folder.path().join(".git/config");
+        std::fs::write(folder.path().join("new"), "x").unwrap();
+        std::fs::rename(folder.path().join("new"), &config).unwrap();
+        assert_ne!(
+            before.carriers.get(&config),
+            scanner.look().carriers.get(&config)
+        );
+    }
+
+    #[test]
+    fn a_folder_with_the_shape_of_a_repository_is_one_wherever_it_lies() {
         let folder = tree(&[
             "x/HEAD",
             "x/objects/a",
             "x/refs/a",
             "x/config",
             "x/hooks/update",
+            ".git/objects/half/HEAD",
+            ".git/objects/half/commondir",
         ]);
         let found = Scanner::new(folder.path()).look();
-        let expected = [("x/config", false), ("x/hooks", false)];
-        let expected = expected.map(|(path, place)| (path.to_owned(), place));
-        assert_eq!(protected_in(folder.path(), &found), expected);
-        assert_eq!(found.carriers.len(), 2);
+        let expected = [
+            (".git/objects/half/commondir", Carrier::CommonFolder),
+            ("x/config", Carrier::GitConfig),
+            ("x/hooks/update", Carrier::Hook),
+        ];
+        let expected = expected.map(|(path, carrier)| (path.to_owned(), carrier));
+        assert_eq!(carriers_in(folder.path(), &found), expected);
     }
 }

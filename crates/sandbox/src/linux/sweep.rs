@@ -1,101 +1,102 @@
 //! Sets aside what a command made that would run by itself, before the next action.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use protocol::sandbox::SetAside;
 
+use super::gitconfig;
 use super::layers::{Off, on};
 use super::scan::{Carrier, Found};
 use crate::aside::{Aside, Spot};
-
-/// Settings that make git run a program: whole names, then sections with any name below them.
-const RUNS: &[&str] = &[
-    "core.hookspath",
-    "core.fsmonitor",
-    "core.sshcommand",
-    "core.editor",
-    "core.pager",
-    "core.askpass",
-    "core.gitproxy",
-    "core.alternaterefscommand",
-    "core.attributesfile",
-    "core.worktree",
-    "sequence.editor",
-    "diff.external",
-    "credential.helper",
-    "gpg.program",
-    "include.path",
-    "uploadpack.packobjectshook",
-    "interactive.difffilter",
-    "web.browser",
-    "init.templatedir",
-    "commit.template",
-];
-
-/// Sections whose settings of these names run a program, whatever stands between.
-const RUNS_IN: &[(&str, &[&str])] = &[
-    ("filter", &["clean", "smudge", "process"]),
-    ("diff", &["command", "textconv"]),
-    ("merge", &["driver"]),
-    ("difftool", &["cmd", "path"]),
-    ("mergetool", &["cmd", "path"]),
-    ("alias", &[]),
-    ("pager", &[]),
-    ("credential", &["helper"]),
-    ("gpg", &["program"]),
-    ("includeif", &["path"]),
-    ("hook", &["command"]),
-    ("remote", &["uploadpack", "receivepack", "vcs", "proxy"]),
-    ("submodule", &["update"]),
-    ("browser", &["cmd", "path"]),
-    ("man", &["cmd", "path"]),
-    ("trailer", &["command", "cmd"]),
-    ("url", &["insteadof", "pushinsteadof"]),
-];
 
 /// What in the root alone carries authority; deeper down it is another project's and says nothing
 /// to Ward.
 const ROOT_ONLY: &[&str] = &["agents.md", "ward.toml", ".ward", ".mcp.json", ".cursor"];
 
-/// Sets aside what is new in `after` and would run by itself.
-pub(crate) fn sweep(root: &Path, before: &Found, after: &Found, aside: &Aside) -> Vec<SetAside> {
+/// Sets aside what is new or changed in `after` and would run by itself, but for what was granted.
+pub(crate) fn sweep(
+    root: &Path,
+    before: &Found,
+    after: &Found,
+    aside: &Aside,
+    granted: impl Fn(&Path) -> bool,
+) -> Vec<SetAside> {
     let mut set_aside = Vec::new();
     if !on(Off::Sweep) {
         return set_aside;
     }
-    for (path, carrier) in new_carriers(root, before, after) {
-        let Ok(spot) = Spot::find(root, &path) else {
-            continue;
-        };
-        let done = match carrier {
-            Carrier::Hook => {
-                is_live_hook(&path).then(|| aside.take(&spot, "git would run it as a hook"))
-            }
-            Carrier::GitConfig => cleaned(&spot).map(|(text, names)| {
-                aside.take_lines(&spot, &text, &format!("git would run what {names} names"))
-            }),
-            Carrier::Named => reason(root, &path).map(|reason| aside.take(&spot, reason)),
-        };
-        match done {
-            Some(Ok(one)) => set_aside.push(one),
-            Some(Err(error)) => {
-                tracing::warn!(path = %path.display(), %error, "could not set aside what a command made");
-            }
-            None => {}
+    let mut keep = |path: &Path, done: std::io::Result<Option<SetAside>>| match done {
+        Ok(taken) => set_aside.extend(taken),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "could not set aside what a command made");
+        }
+    };
+    for (path, target) in &before.links {
+        if after.links.get(path) != Some(target) && !granted(path) {
+            keep(path, put_link_back(root, path, target, aside));
+        }
+    }
+    for (path, found) in &after.carriers {
+        let known = before.carriers.get(path);
+        if known != Some(found) && !before.links.contains_key(path) && !granted(path) {
+            keep(path, take(root, path, found.0, known.is_some(), aside));
         }
     }
     set_aside
 }
 
-fn new_carriers(root: &Path, before: &Found, after: &Found) -> BTreeMap<PathBuf, Carrier> {
-    after
-        .carriers
-        .iter()
-        .filter(|(path, _)| !before.carriers.contains_key(*path) && path.starts_with(root))
-        .map(|(path, carrier)| (path.clone(), *carrier))
-        .collect()
+/// A protected link is where it was, leading where it led; what stood in its place is kept.
+fn put_link_back(
+    root: &Path,
+    path: &Path,
+    target: &Path,
+    aside: &Aside,
+) -> std::io::Result<Option<SetAside>> {
+    let spot = Spot::find(root, path)?;
+    let taken = if path.symlink_metadata().is_ok() {
+        Some(aside.take(&spot, "it stood in the place of a protected link")?)
+    } else {
+        None
+    };
+    spot.link_to(target)?;
+    Ok(taken)
+}
+
+fn take(
+    root: &Path,
+    path: &Path,
+    carrier: Carrier,
+    was_there: bool,
+    aside: &Aside,
+) -> std::io::Result<Option<SetAside>> {
+    let spot = Spot::find(root, path)?;
+    let reason = match carrier {
+        Carrier::Hook => is_live_hook(path).then_some("git would run it as a hook"),
+        Carrier::LinkedPart => Some("git would find its hooks or settings behind it"),
+        Carrier::CommonFolder => {
+            (!is_worktrees_own(&spot, path)?).then_some("git would find its settings behind it")
+        }
+        // A new one only leads to what is looked at anyway.
+        Carrier::GitLink => was_there.then_some("git would find another repository behind it"),
+        Carrier::Named => reason(root, path),
+        Carrier::GitConfig => return take_settings(&spot, aside),
+    };
+    reason.map(|reason| aside.take(&spot, reason)).transpose()
+}
+
+fn take_settings(spot: &Spot, aside: &Aside) -> std::io::Result<Option<SetAside>> {
+    // What is no plain file of at most a megabyte is never git's own doing.
+    let Some(bytes) = spot.read()? else {
+        return aside
+            .take(spot, "git would take its settings from it")
+            .map(Some);
+    };
+    let Some((text, names)) = gitconfig::cleaned(&String::from_utf8_lossy(&bytes)) else {
+        return Ok(None);
+    };
+    let reason = format!("git might run what it names: {}", names.join(", "));
+    aside.take_lines(spot, &text, &reason).map(Some)
 }
 
 /// Git runs what is executable and has a hook's plain name.
@@ -107,6 +108,16 @@ fn is_live_hook(path: &Path) -> bool {
     executable && !sample
 }
 
+/// `git worktree add` makes one in `.git/worktrees/NAME` that leads back to `.git`.
+fn is_worktrees_own(spot: &Spot, path: &Path) -> std::io::Result<bool> {
+    let place: Vec<_> = path.iter().rev().skip(2).take(2).collect();
+    let in_worktrees = place == ["worktrees", ".git"];
+    let leads_back = spot
+        .read()?
+        .is_some_and(|text| text.trim_ascii() == b"../..");
+    Ok(in_worktrees && leads_back)
+}
+
 /// Why a path with a protected name is set aside; none where it does no harm where it is.
 fn reason(root: &Path, path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
@@ -114,138 +125,56 @@ fn reason(root: &Path, path: &Path) -> Option<&'static str> {
     if ROOT_ONLY.contains(&name.as_str()) {
         return in_root.then_some("it would say what agents may do");
     }
+    let holds = |names: &[&str]| {
+        names
+            .iter()
+            .any(|name| path.join(name).symlink_metadata().is_ok())
+    };
+    let is_link = path.symlink_metadata().is_ok_and(|m| m.is_symlink());
     match name.as_str() {
         ".envrc" => Some("the shell would run it on entering the folder"),
-        ".vscode" => {
-            let live = ["tasks.json", "settings.json", "launch.json"]
-                .iter()
-                .any(|f| path.join(f).exists());
-            live.then_some("an editor would run its tasks")
-        }
+        ".vscode" => (is_link || holds(&["tasks.json", "settings.json", "launch.json"]))
+            .then_some("an editor would run its tasks"),
         ".idea" | ".zed" | ".fleet" | ".devcontainer" | ".devcontainer.json" => {
             Some("an editor would run its tasks")
         }
         ".exrc" | ".vimrc" | ".nvimrc" | ".nvim.lua" | ".dir-locals.el" => {
             Some("an editor would run it")
         }
-        ".claude" => {
-            let live = ["settings.json", "settings.local.json"]
-                .iter()
-                .any(|f| path.join(f).exists());
-            (in_root || live).then_some("it would make an agent run programs")
-        }
+        ".claude" => (in_root || is_link || holds(&["settings.json", "settings.local.json"]))
+            .then_some("it would make an agent run programs"),
         _ => None,
     }
-}
-
-/// The settings without what would run a program, and the names of what was taken out; none where
-/// there is nothing to take out.
-fn cleaned(spot: &Spot) -> Option<(String, String)> {
-    match spot.read().ok()? {
-        Some(bytes) => clean(&String::from_utf8_lossy(&bytes)),
-        // A link or a file of megabytes is never git's own doing.
-        None => Some((String::new(), "the settings".into())),
-    }
-}
-
-fn clean(text: &str) -> Option<(String, String)> {
-    let (mut kept, mut names) = (String::new(), Vec::new());
-    let mut section = String::new();
-    let mut taking = false;
-    for line in text.split_inclusive('\n') {
-        // A value that goes on in the next line goes with its first line.
-        let goes_on = line.trim_end_matches(['\n', '\r']).ends_with('\\');
-        if taking {
-            taking = goes_on;
-            continue;
-        }
-        let mut rest = line.trim();
-        if rest.starts_with('[') {
-            let Some(end) = section_end(rest) else {
-                names.push("an unreadable line".to_owned());
-                continue;
-            };
-            section = section_name(&rest[1..end]);
-            rest = rest[end + 1..].trim();
-        }
-        let key = rest
-            .split(['=', ' ', '\t', ';', '#'])
-            .next()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        if !key.is_empty() && runs(&section, &key) {
-            names.push(format!("{section}.{key}"));
-            taking = goes_on;
-            continue;
-        }
-        kept.push_str(line);
-    }
-    (!names.is_empty()).then(|| (kept, names.join(", ")))
-}
-
-/// Where `[section "name"]` ends: a bracket in the quoted name does not end it.
-fn section_end(line: &str) -> Option<usize> {
-    let (mut quoted, mut escaped) = (false, false);
-    for (at, character) in line.char_indices() {
-        match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => quoted = !quoted,
-            ']' if !quoted => return Some(at),
-            _ => {}
-        }
-    }
-    None
-}
-
-fn section_name(inner: &str) -> String {
-    inner
-        .split(['"', '.', ' ', '\t'])
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase()
-}
-
-fn runs(section: &str, key: &str) -> bool {
-    RUNS.contains(&format!("{section}.{key}").as_str())
-        || RUNS_IN
-            .iter()
-            .any(|(s, keys)| *s == section && (keys.is_empty() || keys.contains(&key)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linux::scan::Scanner;
 
     #[test]
-    fn settings_as_git_makes_them_are_left_alone() {
-        let made = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.com/x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n";
-        assert_eq!(clean(made), None);
-    }
-
-    #[test]
-    fn what_would_run_a_program_is_taken_out_however_it_is_written() {
-        for (text, kept) in [
-            (
-                "[core]\n\tfsmonitor = ./x\n\tbare = false\n",
-                "[core]\n\tbare = false\n",
-            ),
-            ("[CORE]\nHooksPath=x\n", "[CORE]\n"),
-            ("[core] hooksPath = x\n", ""),
-            ("[filter \"a]b\"]\n\tclean = x\n", "[filter \"a]b\"]\n"),
-            (
-                "[diff]\n\texternal = \\\n  ./x\n\tcolor = auto\n",
-                "[diff]\n\tcolor = auto\n",
-            ),
-            ("[alias]\n\tst = !x\n", "[alias]\n"),
-            ("[include]\n\tpath = ../x\n", "[include]\n"),
-            ("[core]\n\tsshCommand\n", "[core]\n"),
-        ] {
-            assert_eq!(
-                clean(text).map(|(kept, _)| kept).as_deref(),
-                Some(kept),
-                "{text:?}"
-            );
-        }
+    fn a_worktree_that_git_adds_is_left_alone() {
+        let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = folder.path();
+        let mut scanner = Scanner::new(root);
+        let before = scanner.look();
+        let worktree = root.join(".git/worktrees/one");
+        std::fs::create_dir_all(&worktree).unwrap();
+        std::fs::write(worktree.join("HEAD"), "ref: refs/heads/one\n").unwrap();
+        std::fs::write(worktree.join("commondir"), "../..\n").unwrap();
+        let after = scanner.look();
+        let taken = sweep(root, &before, &after, &Aside::new(state.path()), |_| false);
+        assert_eq!(taken, []);
+        let elsewhere = worktree.join("commondir");
+        std::fs::write(&elsewhere, "../../../evil\n").unwrap();
+        let taken = sweep(
+            root,
+            &after,
+            &scanner.look(),
+            &Aside::new(state.path()),
+            |_| false,
+        );
+        assert_eq!(taken.len(), 1);
+        assert!(!elsewhere.exists());
     }
 }

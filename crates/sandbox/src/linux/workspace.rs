@@ -25,6 +25,8 @@ pub(crate) struct Workspace {
     /// Sockets of the person's own programs.
     hidden: BTreeSet<PathBuf>,
     running: u32,
+    /// What the commands that run may change though it is protected.
+    granted: Vec<PathBuf>,
     /// Set aside while something ran, not yet told in an outcome.
     untold: Vec<SetAside>,
 }
@@ -45,11 +47,12 @@ impl Workspace {
             aside,
             hidden: BTreeSet::new(),
             running: 0,
+            granted: Vec::new(),
             untold: Vec::new(),
         }
     }
 
-    fn begin(&mut self) -> Demands {
+    fn begin(&mut self, granted: &[PathBuf]) -> Demands {
         let mut now = self.scanner.look();
         if self.running > 0 {
             now = self.set_aside(now);
@@ -72,6 +75,7 @@ impl Workspace {
         self.hidden.extend(theirs);
         self.known = now;
         self.running += 1;
+        self.granted.extend_from_slice(granted);
         let hidden = self
             .known
             .sockets
@@ -92,7 +96,8 @@ impl Workspace {
     }
 
     fn set_aside(&mut self, now: Found) -> Found {
-        let taken = sweep(&self.root, &self.known, &now, &self.aside);
+        let granted = |path: &Path| self.granted.iter().any(|granted| path.starts_with(granted));
+        let taken = sweep(&self.root, &self.known, &now, &self.aside, granted);
         if taken.is_empty() {
             return now;
         }
@@ -103,25 +108,42 @@ impl Workspace {
 
 /// One command's stay in the workspace.
 #[derive(Debug)]
-pub(crate) struct Stay(Arc<Mutex<Workspace>>);
+pub(crate) struct Stay {
+    workspace: Arc<Mutex<Workspace>>,
+    granted: Vec<PathBuf>,
+}
 
 impl Stay {
-    /// Begins it.
-    pub(crate) fn begin(workspace: &Arc<Mutex<Workspace>>) -> (Self, Demands) {
-        let demands = lock(workspace).begin();
-        (Self(Arc::clone(workspace)), demands)
+    /// Begins it, for a command that may change `granted` though it is protected.
+    pub(crate) fn begin(
+        workspace: &Arc<Mutex<Workspace>>,
+        granted: Vec<PathBuf>,
+    ) -> (Self, Demands) {
+        let demands = lock(workspace).begin(&granted);
+        (
+            Self {
+                workspace: Arc::clone(workspace),
+                granted,
+            },
+            demands,
+        )
     }
 
     /// Ends it; what was set aside.
     pub(crate) fn end(self) -> Vec<SetAside> {
-        lock(&self.0).end()
+        lock(&self.workspace).end()
     }
 }
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        let mut workspace = lock(&self.0);
+        let mut workspace = lock(&self.workspace);
         workspace.running = workspace.running.saturating_sub(1);
+        for granted in &self.granted {
+            if let Some(at) = workspace.granted.iter().position(|path| path == granted) {
+                workspace.granted.swap_remove(at);
+            }
+        }
     }
 }
 
