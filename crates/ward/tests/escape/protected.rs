@@ -22,15 +22,15 @@ checks! {
     the_repositorys_folder_is_not_moved_away:
         Anyone, Without("protection"), DoNotHold(OPEN), git_moved;
     a_folder_with_a_repository_is_not_moved_away_and_made_anew:
-        Anyone, Without("protection,sweep"), DoNotHold(OPEN), parent_moved;
+        Anyone, Without("protection,sweep"), Hold, parent_moved;
     a_folder_with_a_hook_is_not_moved_away_and_made_anew:
-        Anyone, Without("protection,sweep"), DoNotHold(OPEN), parent_of_hook_moved;
+        Anyone, Without("protection,sweep"), Hold, parent_of_hook_moved;
     a_submodules_link_is_not_pointed_elsewhere:
-        Anyone, Without("protection,sweep"), DoNotHold(OPEN), gitfile_replaced;
+        Anyone, Without("protection,sweep"), Hold, gitfile_replaced;
     agents_md_is_not_replaced:
         Anyone, Without("protection"), DoNotHold(OPEN), agents_md;
     an_agents_md_that_is_a_link_is_not_replaced:
-        Anyone, Without("protection,sweep"), DoNotHold(OPEN), agents_link;
+        Anyone, Without("protection,sweep"), Hold, agents_link;
     wards_own_rules_in_the_workspace_are_not_written:
         Anyone, Without("protection"), DoNotHold(OPEN), ward_toml;
     an_editors_tasks_are_not_written:
