@@ -67,6 +67,31 @@ fn standard_input_reaches_the_command() {
 }
 
 #[test]
+fn standard_streams_have_their_names_in_dev() {
+    in_a_room(|scene| {
+        let line =
+            "echo out >/dev/stdout; echo err >/dev/stderr; exec 7>there; echo seven >/dev/fd/7";
+        let output = scene.sh(line);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(output.stdout, b"out\n");
+        // Ward has nothing to add: nothing was stopped.
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "err\n");
+        assert_eq!(scene.read("work/there"), "seven\n");
+    });
+}
+
+#[test]
+fn standard_streams_have_their_names_in_dev_where_they_are_files_outside() {
+    in_a_room(|scene| {
+        let file = std::fs::File::create(scene.path("outside/log")).unwrap();
+        let mut command = scene.command(&[], &["sh", "-c", "echo err >>/dev/stderr"]);
+        let status = command.stderr(file).status().unwrap();
+        assert!(status.success(), "{}", scene.read("outside/log"));
+        assert_eq!(scene.read("outside/log"), "err\n");
+    });
+}
+
+#[test]
 fn a_server_and_its_client_meet_in_one_room() {
     in_a_room(|scene| {
         scene.attack(&["loopback"]);
@@ -92,7 +117,7 @@ fn a_program_at_a_terminal_has_it() {
     };
     let ours = side();
     rustix::termios::tcsetwinsize(&ours, size).unwrap();
-    let line = "test -t 0 && test -t 1 && stty size && echo typed into >/dev/tty && read word && echo \"got $word\"";
+    let line = "test -t 0 && test -t 1 && stty size && echo typed into >/dev/tty && echo complained >/dev/stderr && read word && echo \"got $word\"";
     let inside = scene.command(&[], &["sh", "-c", line]);
     let mut command = Command::new("setsid");
     command
@@ -121,7 +146,7 @@ fn a_program_at_a_terminal_has_it() {
     }
     let seen = String::from_utf8_lossy(&seen).replace('\r', "");
     assert!(child.wait().unwrap().success(), "{seen}");
-    for word in ["33 77", "typed into", "got hello"] {
+    for word in ["33 77", "typed into", "complained", "got hello"] {
         assert!(seen.contains(word), "{seen}");
     }
     drop(ours);

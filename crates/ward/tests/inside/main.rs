@@ -9,6 +9,7 @@
 #[path = "../scene/mod.rs"]
 mod scene;
 
+mod afterwards;
 mod commands;
 mod ending;
 mod git;
