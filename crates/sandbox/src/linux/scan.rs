@@ -77,9 +77,19 @@ impl Found {
                 .map(|(path, target)| (path.clone(), target.clone())),
         );
         self.sockets.extend(other.sockets.iter().cloned());
-        for (path, (carrier, _)) in &other.carriers {
+        self.add_carriers(
+            other
+                .carriers
+                .iter()
+                .map(|(path, (carrier, _))| (path, *carrier)),
+        );
+    }
+
+    /// Notes carriers as they are now: a change of a file does not show in its folder.
+    fn add_carriers<'a>(&mut self, carriers: impl Iterator<Item = (&'a PathBuf, Carrier)>) {
+        for (path, carrier) in carriers {
             if let Some((identity, _)) = identity(path) {
-                self.carriers.insert(path.clone(), (*carrier, identity));
+                self.carriers.insert(path.clone(), (carrier, identity));
             }
         }
     }
@@ -91,6 +101,10 @@ struct Folder {
     identity: Identity,
     below: Vec<Box<OsStr>>,
     found: Found,
+    /// Whether git would take it for a repository.
+    repository: bool,
+    /// Files that are hooks where the folder above is a repository.
+    hooks: Vec<PathBuf>,
 }
 
 /// Looks through a workspace, again and again.
@@ -111,7 +125,7 @@ impl Scanner {
     /// What is there now.
     pub(crate) fn look(&mut self) -> Found {
         let mut found = Found::default();
-        let mut kept = HashMap::with_capacity(self.folders.len());
+        let mut kept: HashMap<PathBuf, Folder> = HashMap::with_capacity(self.folders.len());
         let mut waiting = vec![self.root.clone()];
         while let Some(path) = waiting.pop() {
             let Some((identity, FileType::Directory)) = identity(&path) else {
@@ -125,6 +139,13 @@ impl Scanner {
             found.add(&folder.found);
             kept.insert(path, folder);
         }
+        // Which folder is a repository is known only now.
+        for (path, folder) in &kept {
+            let above = path.parent().and_then(|above| kept.get(above));
+            if above.is_some_and(|above| above.repository) {
+                found.add_carriers(folder.hooks.iter().map(|hook| (hook, Carrier::Hook)));
+            }
+        }
         self.folders = kept;
         found
     }
@@ -135,17 +156,24 @@ impl Scanner {
             identity,
             below: Vec::new(),
             found: Found::default(),
+            repository: false,
+            hooks: Vec::new(),
         };
+        let in_hooks = path
+            .file_name()
+            .is_some_and(|name| name.eq_ignore_ascii_case("hooks"));
         for (name, kind) in listed(path) {
             entries.note(&name);
             match kind {
                 FileType::Socket => folder.found.sockets.push(path.join(&*name)),
                 FileType::Directory => folder.below.push(name.clone()),
+                _ if in_hooks => folder.hooks.push(path.join(&*name)),
                 _ => {}
             }
             self.protect(&path.join(&*name), kind, &mut folder.found);
         }
-        if entries.is_repository(path) {
+        folder.repository = entries.is_repository(path);
+        if folder.repository {
             repository(path, &mut folder.found);
         }
         folder
@@ -232,13 +260,6 @@ fn repository(path: &Path, found: &mut Found) {
         let carrier = match (name, kind) {
             (_, FileType::Symlink) => Carrier::LinkedPart,
             ("hooks", _) => {
-                for (name, kind) in listed(&part) {
-                    if kind != FileType::Directory {
-                        found
-                            .carriers
-                            .insert(part.join(&*name), (Carrier::Hook, Identity::default()));
-                    }
-                }
                 found.protected.insert(part, false);
                 continue;
             }
