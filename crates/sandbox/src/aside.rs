@@ -23,8 +23,10 @@ pub struct Kept {
     /// Its name from now on.
     pub id: String,
     /// The workspace it was in.
+    #[serde(with = "crate::os_text")]
     pub workspace: PathBuf,
     /// Where it was.
+    #[serde(with = "crate::os_text")]
     pub path: PathBuf,
     /// What would have run it.
     pub reason: String,

@@ -13,6 +13,7 @@ mod command;
 pub mod error;
 mod gateway;
 mod linux;
+mod os_text;
 pub mod proxy;
 mod room;
 mod state;

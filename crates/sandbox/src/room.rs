@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -17,16 +17,20 @@ use crate::error::SandboxError;
 use crate::gateway::Gateway;
 use crate::linux::launch::{Holder, has_one_thread, launch};
 use crate::linux::limits::{self, Cgroup};
-use crate::linux::message::{Failure, Forked, Layer, OsText, Report, Size, Spawn};
+use crate::linux::message::{Failure, Forked, Layer, Report, Size, Spawn};
 use crate::linux::notify::Watcher;
 use crate::linux::plan::{Plan, Scratch};
 use crate::linux::supervise::Watched;
 use crate::linux::sys::hand_over_quickly;
 use crate::linux::wire::Wire;
 use crate::linux::workspace::{Demands, Stay, Workspace};
+use crate::os_text::OsText;
 use crate::state::StateFolder;
 use crate::streams::Streams;
 use crate::wall::{Wall, WidenedAccess};
+
+/// The longest word that the kernel lets a program be given, with its end.
+const LONGEST_WORD: usize = 128 * 1024;
 
 /// How to open a room.
 #[derive(Debug, Clone)]
@@ -35,8 +39,20 @@ pub struct RoomOptions {
     pub wall: Wall,
     /// A folder of Ward's own; the room keeps its scratch home below it and takes it away at the end.
     pub state: PathBuf,
+    /// Ward's other folders: a workspace that holds one is refused.
+    pub own: Vec<PathBuf>,
     /// The weakest tier that will do.
     pub minimum: Tier,
+}
+
+impl RoomOptions {
+    fn own_folders(&self) -> Vec<&Path> {
+        self.own
+            .iter()
+            .chain([&self.state])
+            .map(PathBuf::as_path)
+            .collect()
+    }
 }
 
 /// An open room. Dropping it ends every command in it.
@@ -82,7 +98,7 @@ impl Room {
         };
         let folder = state.as_ref().map(|state| state.path.clone());
         let scratch = folder.map_or(Scratch::Memory, Scratch::Folder);
-        let mut plan = Plan::new(tier, &options.wall, &options.state, scratch)?;
+        let mut plan = Plan::new(tier, &options.wall, &options.own_folders(), scratch)?;
         let limits = options.wall.limits;
         // Joining a control group takes the kernel longer than a short command runs. A bound near
         // all that the machine has is kept well enough by looking at it now and then.
@@ -193,6 +209,9 @@ impl Room {
 
     fn request(&self, command: &Command, demands: Demands) -> Result<Spawn, SandboxError> {
         let words = || command.argv.iter();
+        if words().any(|word| word.len() >= LONGEST_WORD) {
+            return Err(SandboxError::Command("A word of the command is over 128 KiB, which no program can be given. Put long input into a file or send it as `stdin`.".into()));
+        }
         if command.argv.is_empty() {
             return Err(SandboxError::Command("There is no command to run.".into()));
         }
@@ -252,10 +271,8 @@ impl Room {
         let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
         match holder.wire.send(spawn, &fds) {
             Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::ArgumentListTooLong => {
-                return Err(SandboxError::Command("The command and its environment are over 160 KiB. Put long input into a file or send it as `stdin`.".into()));
-            }
-            Err(_) => return Err(closed()),
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Err(closed()),
+            Err(error) => return Err(failed(Layer::Namespaces, &error)),
         }
         match holder.wire.receive::<Forked>() {
             Ok(Some((Forked::Yes, mut fds))) => fds.pop().ok_or_else(closed),

@@ -39,6 +39,7 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Widening {
     /// The real path on the host.
+    #[serde(with = "crate::os_text")]
     pub path: PathBuf,
     /// Whether it may be written.
     pub access: WidenedAccess,

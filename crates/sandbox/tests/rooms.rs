@@ -76,6 +76,7 @@ impl Scene {
                 limits,
             },
             state: folder.path().join("state"),
+            own: Vec::new(),
             minimum: Tier::Room,
         });
         Self {

@@ -20,6 +20,11 @@ pub(crate) fn state() -> anyhow::Result<PathBuf> {
     folder("XDG_STATE_HOME", ".local/state")
 }
 
+/// Those that no workspace may hold beside the state folder.
+pub(crate) fn own() -> anyhow::Result<Vec<PathBuf>> {
+    Ok(vec![config()?, data()?])
+}
+
 fn folder(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
     choose(std::env::var_os(variable), std::env::home_dir(), below_home).with_context(|| {
         format!("Ward does not know where its files belong: neither {variable} nor HOME is set. Set HOME to your home folder.")

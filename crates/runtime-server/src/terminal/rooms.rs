@@ -19,6 +19,8 @@ const MAX_ROOMS: usize = 64;
 pub struct RoomSettings {
     /// A folder of Ward's own, below which rooms keep what they need while they are open.
     pub state: PathBuf,
+    /// Ward's other folders: a workspace that holds one is refused.
+    pub own: Vec<PathBuf>,
     /// The weakest tier that will do.
     pub minimum: Tier,
     /// What the network is to commands.
@@ -96,6 +98,7 @@ impl Rooms {
                 limits: self.settings.limits,
             },
             state: self.settings.state.clone(),
+            own: self.settings.own.clone(),
             minimum: self.settings.minimum,
         };
         match tokio::task::spawn_blocking(move || Room::open(options)).await {

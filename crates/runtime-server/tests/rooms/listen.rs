@@ -58,6 +58,7 @@ fn runtime() -> (Arc<Runtime>, (TempDir, TempDir)) {
         workspace: folders.0.path().to_owned(),
         rooms: RoomSettings {
             state: folders.1.path().to_owned(),
+            own: Vec::new(),
             minimum: Tier::None,
             net: sandbox::Net::None,
             limits: sandbox::Limits {

@@ -58,6 +58,7 @@ pub(crate) fn serve() -> Served {
         workspace: folder.path().to_owned(),
         rooms: RoomSettings {
             state: state.path().to_owned(),
+            own: Vec::new(),
             minimum: Tier::Walls,
             net: sandbox::Net::None,
             limits: sandbox::Limits {

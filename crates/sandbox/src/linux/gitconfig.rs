@@ -96,8 +96,20 @@ const HARMLESS: &[&str] = &[
     "lfs.repositoryformatversion",
 ];
 
+/// What git also writes in a submodule's own settings: where its files are.
+const HARMLESS_IN_SUBMODULES: &str = "core.worktree";
+
+/// Whose settings they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// A repository with its files around it, or a bare one.
+    Repository,
+    /// A submodule, whose files are elsewhere in the workspace.
+    Submodule,
+}
+
 /// The settings as they may stay, and the names of what was left out; none where all may stay.
-pub(crate) fn cleaned(text: &str) -> Option<(String, Vec<String>)> {
+pub(crate) fn cleaned(text: &str, of: Of) -> Option<(String, Vec<String>)> {
     let (mut kept, mut left_out) = (String::new(), Vec::new());
     // The section's name, and what stands between it and a setting's.
     let mut section: Option<(String, Option<String>)> = None;
@@ -105,7 +117,7 @@ pub(crate) fn cleaned(text: &str) -> Option<(String, Vec<String>)> {
     let mut goes_on = false;
     for line in text.lines() {
         let went_on = std::mem::replace(&mut goes_on, line.ends_with('\\'));
-        if !went_on && !goes_on && is_plain(line, &mut section) {
+        if !went_on && !goes_on && is_plain(line, &mut section, of) {
             kept.push_str(line);
             kept.push('\n');
         } else {
@@ -116,7 +128,7 @@ pub(crate) fn cleaned(text: &str) -> Option<(String, Vec<String>)> {
 }
 
 /// Whether a line is written as git writes it, and says something harmless.
-fn is_plain(line: &str, section: &mut Option<(String, Option<String>)>) -> bool {
+fn is_plain(line: &str, section: &mut Option<(String, Option<String>)>, of: Of) -> bool {
     let trimmed = line.trim();
     if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
         return true;
@@ -136,10 +148,11 @@ fn is_plain(line: &str, section: &mut Option<(String, Option<String>)>) -> bool 
         Some(_) => format!("{name}.*.{key}"),
         None => format!("{name}.{key}"),
     };
-    HARMLESS
+    let known = HARMLESS
         .iter()
         .any(|harmless| harmless.eq_ignore_ascii_case(&full))
-        && is_plain_value(&key, value)
+        || of == Of::Submodule && full == HARMLESS_IN_SUBMODULES;
+    known && is_plain_value(&key, value)
 }
 
 /// `[section]` or `[section "name"]`, alone on its line.
@@ -189,7 +202,7 @@ mod tests {
                     [remote \"origin\"]\n\turl = https://example.com/x\n\t\
                     fetch = +refs/heads/*:refs/remotes/origin/*\n\
                     [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
-        assert_eq!(cleaned(made), None);
+        assert_eq!(cleaned(made, Of::Repository), None);
     }
 
     #[test]
@@ -221,7 +234,9 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                cleaned(text).map(|(kept, _)| kept).as_deref(),
+                cleaned(text, Of::Repository)
+                    .map(|(kept, _)| kept)
+                    .as_deref(),
                 Some(kept),
                 "{text:?}"
             );
@@ -230,7 +245,14 @@ mod tests {
 
     #[test]
     fn what_was_left_out_is_named() {
-        let (_, names) = cleaned("[core]\n\tfsmonitor = x\n[x][y]\n").unwrap();
+        let (_, names) = cleaned("[core]\n\tfsmonitor = x\n[x][y]\n", Of::Repository).unwrap();
         assert_eq!(names, ["core.fsmonitor", "a line that git would not write"]);
+    }
+
+    #[test]
+    fn a_submodule_may_say_where_its_files_are() {
+        let text = "[core]\n\tworktree = ../../../sub\n";
+        assert_eq!(cleaned(text, Of::Submodule), None);
+        assert!(cleaned(text, Of::Repository).is_some());
     }
 }

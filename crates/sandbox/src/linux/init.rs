@@ -15,12 +15,13 @@ use rustix::mount::{
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 
 use super::holder::Room;
-use super::landlock::{Rules, restrict, ruleset};
+use super::landlock::{Rules, allow_stream, restrict, ruleset};
 use super::layers::{Off, on};
 use super::limits;
-use super::message::{Failure, Layer, OsText, Protected, Report, Size, Spawn};
+use super::message::{Failure, Layer, Protected, Report, Size, Spawn};
 use super::sys::{self, Change, Reach, attr, change_mount, mount_setattr};
 use super::wire::Wire;
+use crate::os_text::OsText;
 use crate::wall::{WidenedAccess, Widening};
 
 /// Why the command does not run.
@@ -200,8 +201,9 @@ fn protect(paths: &[Protected]) -> Result<(), Refused> {
 }
 
 /// Covers sockets: a path leads to whoever listens there, past any network namespace.
-fn hide(sockets: &[std::path::PathBuf]) -> Result<(), Refused> {
+fn hide(sockets: &[OsText]) -> Result<(), Refused> {
     for socket in sockets {
+        let socket = Path::new(&socket.0);
         match mount_bind("/dev/null", socket) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => {}
             Err(error) => {
@@ -331,11 +333,16 @@ fn confine(room: &Room, spawn: &Spawn, report: &Wire, streams: &[OwnedFd]) -> Re
         rustix::thread::set_no_new_privs(true).map_err(layer(Layer::NoNewPrivileges))?;
     }
     if let Some(prepared) = &room.ruleset {
-        let ruleset = if spawn.widened.is_empty() {
+        let mut ruleset = if spawn.widened.is_empty() {
             prepared.try_clone().map_err(layer(Layer::Landlock))?
         } else {
             ruleset(&widened_rules(room, spawn)).map_err(layer(Layer::Landlock))?
         };
+        if spawn.keeps_terminal {
+            for stream in streams {
+                ruleset = allow_stream(ruleset, stream).map_err(layer(Layer::Landlock))?;
+            }
+        }
         restrict(ruleset).map_err(layer(Layer::Landlock))?;
     }
     if let Some(filter) = &room.filter {

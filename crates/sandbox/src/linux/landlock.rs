@@ -1,5 +1,6 @@
 //! Landlock: the kernel's own rule of what a process and all its children may open.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -7,6 +8,7 @@ use landlock::{
     PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
     Scope,
 };
+use rustix::fs::FileType;
 
 /// The oldest version that holds what Ward needs: truncation came with the third.
 const OLDEST: ABI = ABI::V3;
@@ -95,6 +97,25 @@ fn allow(
         access & AccessFs::from_file(NEWEST)
     };
     Ok(created.add_rule(PathBeneath::new(fd, access))?)
+}
+
+/// Allows what a person has handed over themselves: a file or a terminal as a standard stream, which
+/// programs open again by its name in `/dev`. A pipe has no place in any folder and needs no rule.
+pub(crate) fn allow_stream(
+    created: RulesetCreated,
+    stream: &OwnedFd,
+) -> Result<RulesetCreated, String> {
+    let regular = rustix::fs::fstat(stream).is_ok_and(|stat| {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        matches!(kind, FileType::RegularFile | FileType::CharacterDevice)
+    });
+    if !regular {
+        return Ok(created);
+    }
+    let access = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+    created
+        .add_rule(PathBeneath::new(stream, access))
+        .map_err(|error| error.to_string())
 }
 
 /// Puts the rule on this process and all it will start.

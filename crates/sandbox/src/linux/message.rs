@@ -1,39 +1,11 @@
 //! What Ward, a room's holder and a command's init say to each other.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use crate::os_text::{self, OsText};
 use crate::wall::Widening;
-
-/// Bytes of the system's, which need not be UTF-8, as a JSON string: one character a byte.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OsText(pub(crate) OsString);
-
-impl Serialize for OsText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(
-            &self
-                .0
-                .as_bytes()
-                .iter()
-                .map(|b| char::from(*b))
-                .collect::<String>(),
-        )
-    }
-}
-
-impl<'de> Deserialize<'de> for OsText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
-        bytes
-            .map(|b| Self(OsString::from_vec(b)))
-            .map_err(serde::de::Error::custom)
-    }
-}
 
 /// Holder to Ward, once: the room is built, or it is not.
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,7 +29,7 @@ pub(crate) struct Spawn {
     /// Paths of the workspace to close for writing.
     pub(crate) protected: Vec<Protected>,
     /// Sockets of the workspace that others listen on.
-    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) hidden: Vec<OsText>,
     pub(crate) widened: Vec<Widening>,
 }
 
@@ -71,6 +43,7 @@ pub(crate) struct Size {
 /// A path of the workspace that a command may not change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Protected {
+    #[serde(with = "os_text")]
     pub(crate) path: PathBuf,
     /// Only its place is held: it cannot be moved away, but what is in it may change.
     pub(crate) place_only: bool,

@@ -100,15 +100,15 @@ pub(crate) enum Scratch {
 }
 
 impl Plan {
-    /// Works a room out. `state` is Ward's own folder.
+    /// Works a room out. `own` are Ward's own folders.
     pub(crate) fn new(
         tier: Tier,
         wall: &Wall,
-        state: &Path,
+        own: &[&Path],
         scratch: Scratch,
     ) -> Result<Self, SandboxError> {
         let home = home();
-        let workspace = usable_workspace(&wall.workspace, &home, state)?;
+        let workspace = usable_workspace(&wall.workspace, &home, own)?;
         let git_identity = toolchains::git_identity(&home);
         let (mut readable, mut links, mut caches) = (Vec::new(), Vec::new(), Vec::new());
         for path in SYSTEM.iter().map(PathBuf::from) {
@@ -252,7 +252,7 @@ fn passed(name: &OsStr) -> bool {
             .is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
 }
 
-fn usable_workspace(given: &Path, home: &Path, state: &Path) -> Result<PathBuf, SandboxError> {
+fn usable_workspace(given: &Path, home: &Path, own: &[&Path]) -> Result<PathBuf, SandboxError> {
     let refuse = |why: String| Err(SandboxError::Workspace(why));
     let workspace = match given.canonicalize() {
         Ok(path) => path,
@@ -280,9 +280,11 @@ fn usable_workspace(given: &Path, home: &Path, state: &Path) -> Result<PathBuf, 
             "{shown} holds your home folder with its keys, so it cannot be a workspace. Choose a project's folder with --workspace."
         ));
     }
-    if let Ok(state) = state.canonicalize()
-        && state.starts_with(&workspace)
-    {
+    let holds = |own: &&Path| {
+        own.canonicalize()
+            .is_ok_and(|own| own.starts_with(&workspace))
+    };
+    if own.iter().any(holds) {
         return refuse(format!(
             "Ward's own files are inside {shown}, so it cannot be a workspace. Choose a project's folder with --workspace."
         ));
@@ -368,7 +370,7 @@ mod tests {
         let home = real.join("home/user");
         std::fs::create_dir_all(home.join("project")).unwrap();
         let state = real.join("state");
-        let refused = |workspace: &Path| usable_workspace(workspace, &home, &state).is_err();
+        let refused = |workspace: &Path| usable_workspace(workspace, &home, &[&state]).is_err();
         assert!(refused(&home));
         assert!(refused(home.parent().unwrap()));
         assert!(refused(Path::new("/")));

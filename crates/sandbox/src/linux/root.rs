@@ -79,10 +79,10 @@ pub(crate) fn assemble(plan: &Plan, keep_host: bool) -> Result<Option<OwnedFd>, 
     devices()?;
     tmpfs("/tmp", plan.tmp, 0o1777)?;
     tmpfs("/run", 1 << 20, 0o755)?;
-    make_parents(&inside(Path::new("/var/tmp")))?;
-    at(
-        "linking /var/tmp",
-        std::os::unix::fs::symlink("/tmp", inside(Path::new("/var/tmp"))),
+    bind(
+        &inside(Path::new("/tmp")),
+        &inside(Path::new("/var/tmp")),
+        0,
     )?;
 
     let scratch = scratch(plan)?;

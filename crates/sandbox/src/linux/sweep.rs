@@ -5,7 +5,7 @@ use std::path::Path;
 
 use protocol::sandbox::SetAside;
 
-use super::gitconfig;
+use super::gitconfig::{self, Of};
 use super::layers::{Off, on};
 use super::scan::{Carrier, Found};
 use crate::aside::{Aside, Spot};
@@ -80,19 +80,24 @@ fn take(
         // A new one only leads to what is looked at anyway.
         Carrier::GitLink => was_there.then_some("git would find another repository behind it"),
         Carrier::Named => reason(root, path),
-        Carrier::GitConfig => return take_settings(&spot, aside),
+        Carrier::GitConfig => return take_settings(&spot, path, aside),
     };
     reason.map(|reason| aside.take(&spot, reason)).transpose()
 }
 
-fn take_settings(spot: &Spot, aside: &Aside) -> std::io::Result<Option<SetAside>> {
+fn take_settings(spot: &Spot, path: &Path, aside: &Aside) -> std::io::Result<Option<SetAside>> {
     // What is no plain file of at most a megabyte is never git's own doing.
     let Some(bytes) = spot.read()? else {
         return aside
             .take(spot, "git would take its settings from it")
             .map(Some);
     };
-    let Some((text, names)) = gitconfig::cleaned(&String::from_utf8_lossy(&bytes)) else {
+    let of = if path.to_string_lossy().contains("/.git/modules/") {
+        Of::Submodule
+    } else {
+        Of::Repository
+    };
+    let Some((text, names)) = gitconfig::cleaned(&String::from_utf8_lossy(&bytes), of) else {
         return Ok(None);
     };
     let reason = format!("git might run what it names: {}", names.join(", "));

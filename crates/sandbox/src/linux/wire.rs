@@ -3,10 +3,13 @@
 //! Each is one JSON value in one datagram of a SEQPACKET pair: whole or not at all, in order, and
 //! the end of either side is seen by the other.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read as _, Seek as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
@@ -14,8 +17,10 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The largest message: what a socket of an unprivileged user takes at once.
-pub(crate) const LARGEST: usize = 160 * 1024;
+/// What goes through the socket itself; more goes through a file in memory.
+const INLINE: usize = 16 * 1024;
+/// Stands for a message that is in a file.
+const IN_A_FILE: &[u8] = b"\0";
 
 /// One end of a pair.
 #[derive(Debug)]
@@ -41,9 +46,19 @@ impl Wire {
     /// Sends one message and copies of the descriptors.
     pub(crate) fn send(&self, message: &impl Serialize, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let bytes = serde_json::to_vec(message)?;
-        if bytes.len() > LARGEST {
-            return Err(io::Error::from(io::ErrorKind::ArgumentListTooLong));
+        if bytes.len() > INLINE {
+            let file = File::from(memfd_create(c"message", MemfdFlags::CLOEXEC)?);
+            file.write_all_at(&bytes, 0)?;
+            let with_file: Vec<_> = [file.as_fd()]
+                .into_iter()
+                .chain(fds.iter().copied())
+                .collect();
+            return self.send_bytes(IN_A_FILE, &with_file);
         }
+        self.send_bytes(&bytes, fds)
+    }
+
+    fn send_bytes(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
@@ -52,7 +67,7 @@ impl Wire {
         loop {
             match sendmsg(
                 &self.0,
-                &[IoSlice::new(&bytes)],
+                &[IoSlice::new(bytes)],
                 &mut control,
                 SendFlags::NOSIGNAL,
             ) {
@@ -73,8 +88,7 @@ impl Wire {
         &self,
         mut on_signal: impl FnMut(),
     ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
-        // Most messages are small; a buffer for the largest is paged in only as far as it is used.
-        let mut bytes = vec![0_u8; LARGEST];
+        let mut bytes = [0_u8; INLINE];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let length = loop {
@@ -94,7 +108,17 @@ impl Wire {
         if length == 0 {
             return Ok(None);
         }
-        Ok(Some((serde_json::from_slice(&bytes[..length])?, fds)))
+        if &bytes[..length] != IN_A_FILE {
+            return Ok(Some((serde_json::from_slice(&bytes[..length])?, fds)));
+        }
+        if fds.is_empty() {
+            return Err(io::Error::from(io::ErrorKind::InvalidData));
+        }
+        let mut file = File::from(fds.remove(0));
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut bytes)?;
+        Ok(Some((serde_json::from_slice(&bytes)?, fds)))
     }
 }
 

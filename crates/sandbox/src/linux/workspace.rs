@@ -14,6 +14,7 @@ use super::message::Protected;
 use super::scan::{Found, Scanner};
 use super::sweep::sweep;
 use crate::aside::Aside;
+use crate::os_text::OsText;
 
 /// A workspace with what was found in it at the last look.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(crate) struct Workspace {
 #[derive(Debug)]
 pub(crate) struct Demands {
     pub(crate) protected: Vec<Protected>,
-    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) hidden: Vec<OsText>,
 }
 
 impl Workspace {
@@ -80,9 +81,8 @@ impl Workspace {
             .known
             .sockets
             .iter()
-            .filter(|s| self.hidden.contains(*s))
-            .cloned()
-            .collect();
+            .filter(|socket| self.hidden.contains(*socket));
+        let hidden = hidden.map(|socket| OsText(socket.clone().into())).collect();
         Demands {
             protected: self.known.to_protect(),
             hidden,

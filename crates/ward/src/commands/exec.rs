@@ -108,6 +108,7 @@ fn execute(args: Args) -> anyhow::Result<Outcome> {
             limits,
         },
         state: folders::state()?,
+        own: folders::own()?,
         minimum: settings.minimum,
     })?;
     let running = room.spawn(Command {

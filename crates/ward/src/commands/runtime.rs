@@ -61,6 +61,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         workspace: workspace::find(args.workspace.as_deref())?,
         rooms: RoomSettings {
             state: folders::state()?,
+            own: folders::own()?,
             minimum: settings.minimum,
             net: Net::None,
             limits: settings.limits,

@@ -66,29 +66,28 @@ fn standard_input_reaches_the_command() {
     });
 }
 
+// As the current user alone: a pipe or a file of root's is not another user's to open again, with
+// Ward or without.
 #[test]
 fn standard_streams_have_their_names_in_dev() {
-    in_a_room(|scene| {
-        let line =
-            "echo out >/dev/stdout; echo err >/dev/stderr; exec 7>there; echo seven >/dev/fd/7";
-        let output = scene.sh(line);
-        assert!(output.status.success(), "{output:?}");
-        assert_eq!(output.stdout, b"out\n");
-        // Ward has nothing to add: nothing was stopped.
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "err\n");
-        assert_eq!(scene.read("work/there"), "seven\n");
-    });
+    let scene = Scene::new(User::Current, Held::Room);
+    let line = "echo out >/dev/stdout; echo err >/dev/stderr; exec 7>there; echo seven >/dev/fd/7";
+    let output = scene.sh(line);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout, b"out\n");
+    // Ward has nothing to add: nothing was stopped.
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "err\n");
+    assert_eq!(scene.read("work/there"), "seven\n");
 }
 
 #[test]
 fn standard_streams_have_their_names_in_dev_where_they_are_files_outside() {
-    in_a_room(|scene| {
-        let file = std::fs::File::create(scene.path("outside/log")).unwrap();
-        let mut command = scene.command(&[], &["sh", "-c", "echo err >>/dev/stderr"]);
-        let status = command.stderr(file).status().unwrap();
-        assert!(status.success(), "{}", scene.read("outside/log"));
-        assert_eq!(scene.read("outside/log"), "err\n");
-    });
+    let scene = Scene::new(User::Current, Held::Room);
+    let file = std::fs::File::create(scene.path("outside/log")).unwrap();
+    let mut command = scene.command(&[], &["sh", "-c", "echo err >>/dev/stderr"]);
+    let status = command.stderr(file).status().unwrap();
+    assert!(status.success(), "{}", scene.read("outside/log"));
+    assert_eq!(scene.read("outside/log"), "err\n");
 }
 
 #[test]
