@@ -18,6 +18,20 @@ use crate::gateway::Gateway;
 /// How long a command has between being asked to end and being ended.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
+/// When the memory of a command is looked at first: most have ended by then.
+const FIRST_LOOK: Duration = Duration::from_millis(20);
+/// How often it is looked at where it is near its bound, and where it is not.
+const OFTEN: Duration = Duration::from_millis(10);
+const SELDOM: Duration = Duration::from_millis(50);
+
+/// How far the ending of a command has come.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    No,
+    Asked(Instant),
+    Ended,
+}
+
 /// A command to watch over.
 #[derive(Debug)]
 pub(crate) struct Watched {
@@ -48,23 +62,17 @@ impl Watched {
     pub(crate) fn watch(mut self) -> Watch {
         let mut end = None;
         let mut limit = None;
-        let mut asked: Option<Instant> = None;
+        let mut ending = Ending::No;
         let deadline = self.timeout.map(|timeout| self.started + timeout);
-        let mut next_look = self
-            .memory
-            .map(|_| self.started + Duration::from_millis(20));
+        let mut next_look = self.memory.map(|_| self.started + FIRST_LOOK);
         loop {
-            let now = Instant::now();
-            let wake = [
-                deadline.filter(|_| asked.is_none()),
-                next_look,
-                asked.map(|at| at + GRACE),
-            ];
-            let wait = wake
-                .iter()
-                .flatten()
-                .min()
-                .map(|at| at.saturating_duration_since(now));
+            let next = match ending {
+                Ending::No => deadline,
+                Ending::Asked(at) => Some(at + GRACE),
+                Ending::Ended => None,
+            };
+            let wake = next.into_iter().chain(next_look).min();
+            let wait = wake.map(|at| at.saturating_duration_since(Instant::now()));
             let ready = self.poll(wait, end.is_some());
 
             match (ready.listener, &self.listener) {
@@ -77,26 +85,24 @@ impl Watched {
                 self.gateway.start();
             }
             if ready.report {
-                match self.reports.receive::<Report>() {
-                    Ok(Some((Report::Ended { status }, _))) => end = Some(ended(status)),
-                    Ok(Some(_)) => {}
-                    Ok(None) | Err(_) => end = end.or(Some(End::Signalled(libc::SIGKILL))),
-                }
+                end = end.or(self.next_report());
             }
             if ready.gone {
                 break;
             }
 
             let now = Instant::now();
-            if let Some(at) = asked {
-                if now >= at + GRACE {
-                    self.stopper.kill();
-                    asked = Some(now + Duration::from_secs(3600));
+            match ending {
+                Ending::No if deadline.is_some_and(|at| now >= at) => {
+                    limit = Some(Limit::Time);
+                    ending = Ending::Asked(now);
+                    self.stopper.ask();
                 }
-            } else if deadline.is_some_and(|at| now >= at) {
-                limit = Some(Limit::Time);
-                asked = Some(now);
-                self.stopper.ask();
+                Ending::Asked(at) if now >= at + GRACE => {
+                    ending = Ending::Ended;
+                    self.stopper.kill();
+                }
+                Ending::No | Ending::Asked(_) | Ending::Ended => {}
             }
             if let (Some(most), Some(at)) = (self.memory, next_look)
                 && now >= at
@@ -107,17 +113,12 @@ impl Watched {
                     self.stopper.kill();
                 }
                 // Far from the bound it need not be looked at often.
-                let pause = if held > most / 4 { 10 } else { 50 };
-                next_look = Some(now + Duration::from_millis(pause));
+                next_look = Some(now + if held > most / 4 { OFTEN } else { SELDOM });
             }
         }
         // What it said last may still lie in the wire.
         while end.is_none() {
-            match self.reports.receive::<Report>() {
-                Ok(Some((Report::Ended { status }, _))) => end = Some(ended(status)),
-                Ok(Some(_)) => {}
-                Ok(None) | Err(_) => end = Some(End::Signalled(libc::SIGKILL)),
-            }
+            end = self.next_report();
         }
         Watch {
             end: end.unwrap_or(End::Signalled(libc::SIGKILL)),
@@ -125,6 +126,16 @@ impl Watched {
             limit,
             seen: self.watcher.finish(),
             duration: self.started.elapsed(),
+        }
+    }
+
+    /// Takes what init says next: how the command ended, where it is that. An init that says no
+    /// more was ended itself.
+    fn next_report(&self) -> Option<End> {
+        match self.reports.receive::<Report>() {
+            Ok(Some((Report::Ended { status }, _))) => Some(ended(status)),
+            Ok(Some(_)) => None,
+            Ok(None) | Err(_) => Some(End::Signalled(libc::SIGKILL)),
         }
     }
 
