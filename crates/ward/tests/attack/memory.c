@@ -54,6 +54,17 @@ static void memory_tree(char **arguments) {
 // memory-hidden MEGABYTES: in a file without a name, which no process has mapped
 static void memory_hidden(char **arguments) { fill(memfd_create("hidden", 0), atol(arguments[0])); }
 
+// memory-let-go MEGABYTES: shared with nobody, and let go of page by page; it stays all the same
+static void memory_let_go(char **arguments) {
+    size_t all = (size_t)atol(arguments[0]) * MEGABYTE;
+    char *at = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return;
+    for (size_t i = 0; i < all; i += MEGABYTE) {
+        memset(at + i, 1, MEGABYTE);
+        madvise(at + i, MEGABYTE, MADV_DONTNEED);
+    }
+}
+
 // fill PATH MEGABYTES
 static void fill_file(char **arguments) {
     fill(open(arguments[0], O_WRONLY | O_CREAT, 0666), atol(arguments[1]));
@@ -70,5 +81,6 @@ static void flood(char **arguments) {
 
 const struct attempt MEMORY[] = {
     {"memory", memory}, {"memory-tree", memory_tree}, {"memory-hidden", memory_hidden},
+    {"memory-let-go", memory_let_go},
     {"fill", fill_file}, {"flood", flood}, {NULL, NULL},
 };

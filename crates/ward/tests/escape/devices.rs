@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 
 use crate::check::Seen;
-use crate::scene::Scene;
+use crate::scene::{Held, Scene, is_root, skip};
 
 /// A switch of the kernel's that nothing here depends on.
 const SWITCH: &str = "/proc/sys/fs/lease-break-time";
@@ -59,9 +59,7 @@ fn disk(scene: &Scene) -> Seen {
     drop(waiting);
     let line = "for d in /dev/vd? /dev/sd? /dev/nvme* /dev/mem /dev/port; do [ -e $d ] && echo $d; done >loot; true";
     scene.sh(line);
-    Seen::escape_if(
-        opened || (scene.held != crate::scene::Held::Walls && !scene.read("work/loot").is_empty()),
-    )
+    Seen::escape_if(opened || (scene.held != Held::Walls && !scene.read("work/loot").is_empty()))
 }
 
 fn device(scene: &Scene) -> Seen {
@@ -82,6 +80,10 @@ fn sys(scene: &Scene) -> Seen {
 }
 
 fn set_user(scene: &Scene) -> Seen {
+    if !is_root() {
+        skip("only root can make such a program");
+        return Seen::Nothing;
+    }
     let program = scene.path("work/raised");
     std::fs::copy(scene.path("work/attack"), &program).unwrap();
     std::os::unix::fs::chown(&program, Some(0), Some(0)).unwrap();

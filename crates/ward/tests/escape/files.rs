@@ -29,7 +29,7 @@ checks! {
     wards_own_settings_are_not_written:
         Anyone, Without("root,landlock"), Hold, settings;
     the_program_of_ward_is_not_reached_through_proc:
-        Anyone, Without("user,root,network,pids,ipc,landlock,capabilities"), Hold, program_of_ward;
+        Anyone, Without("user,root,network,pids,ipc,landlock,seccomp,capabilities"), Hold, program_of_ward;
     what_a_script_names_as_its_interpreter_is_not_ward:
         Anyone, Without("landlock"), Hold, ward_as_interpreter;
 }

@@ -17,6 +17,8 @@ checks! {
         Anyone, Without("limits"), Hold, memory_tree;
     memory_in_files_without_a_name_is_bounded:
         Anyone, Without("limits"), Hold, memory_hidden;
+    memory_that_was_let_go_of_is_bounded:
+        Anyone, WithoutWhereAllowed("limits"), Hold, memory_let_go;
     a_full_tmp_is_bounded_and_private:
         Anyone, Without("root,landlock"),
         DoNotHold("what is temporary lies on the disk, and its size is not bounded"), full_tmp;
@@ -96,12 +98,35 @@ fn memory_hidden(scene: &Scene) -> Seen {
     outlives(&waiting, held, 80 * MEGABYTE)
 }
 
+/// A shared mapping without a name keeps its pages when the process lets go of them, and then they
+/// count for nobody. Only root can look at such a mapping from outside.
+fn memory_let_go(scene: &Scene) -> Seen {
+    let waiting = scene.hold(&["--memory", "64M"], &["memory-let-go", "200"]);
+    let held = || {
+        let processes = waiting.processes();
+        let maps = processes.iter().flat_map(|p| {
+            let maps = format!("/proc/{}/map_files", p.pid);
+            std::fs::read_dir(maps).into_iter().flatten().flatten()
+        });
+        let shared = maps.filter(|entry| {
+            let link = std::fs::read_link(entry.path()).unwrap_or_default();
+            link.to_string_lossy().starts_with("/dev/zero")
+        });
+        shared
+            .filter_map(|entry| entry.path().metadata().ok())
+            .map(|metadata| metadata.blocks() * 512)
+            .max()
+            .unwrap_or(0)
+    };
+    outlives(&waiting, held, 80 * MEGABYTE)
+}
+
 fn full_tmp(scene: &Scene) -> Seen {
     scene.file(
         "home/.config/ward/settings.toml",
         "[limits]\ntmp = \"32M\"\n",
     );
-    let name = format!("ward-scene-{}-full", std::process::id());
+    let name = format!("{}-full", scene.name());
     let line = format!(
         "exec ./attack {} fill ${{TMPDIR:-/tmp}}/{name} 100",
         scene.mark()

@@ -88,8 +88,7 @@ fn unix_at(scene: &Scene, path: &str) -> Seen {
 }
 
 fn unix_in_tmp(scene: &Scene) -> Seen {
-    let path = format!("/tmp/ward-scene-{}.sock", std::process::id());
-    let _ = std::fs::remove_file(&path);
+    let path = format!("/tmp/{}.sock", scene.name());
     let seen = unix_at(scene, &path);
     std::fs::remove_file(path).unwrap();
     seen

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use crate::check::Seen;
-use crate::scene::held::{Waiting, until};
+use crate::scene::held::until;
 use crate::scene::{Guard, SECRET, Scene, holds};
 
 /// Each of these keeps other processes away by itself: the user namespace, the pid namespace with
@@ -149,7 +149,10 @@ fn kill_ward(scene: &Scene) -> Seen {
 }
 
 fn kill_init(scene: &Scene) -> Seen {
-    let waiting: Waiting = scene.hold(&[], &["kill-init"]);
-    // Asked to end, init passes that on to the command: it ends itself. Nothing else is harmed.
-    Seen::escape_if(waiting.said.is_empty() && waiting.finish().code() == Some(125))
+    let waiting = scene.hold(&[], &["kill-init"]);
+    // Asked to end, init passes that on to its command, which ends itself. Killed, it would take
+    // the command along without a word.
+    let processes = waiting.processes().len();
+    let status = waiting.finish();
+    Seen::escape_if(processes == 0 && status.code() == Some(137))
 }

@@ -1,5 +1,8 @@
 //! What processes of one machine share by a number or a name.
 
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+
 use crate::check::Seen;
 use crate::scene::held::Waiting;
 use crate::scene::{SECRET, Scene, holds};
@@ -9,19 +12,22 @@ const SHARED: &str = "shared memory, semaphores and message queues are the machi
 
 checks! {
     shared_memory_of_the_host_is_not_read:
-        Anyone, Without("ipc"), DoNotHold(SHARED), |scene| read(scene, "segment", number());
+        Anyone, Without("ipc"), DoNotHold(SHARED), |scene| read(scene, "segment", number(scene));
     a_message_queue_of_the_host_is_not_read:
-        Anyone, Without("ipc"), DoNotHold(SHARED), |scene| read(scene, "queue", number());
+        Anyone, Without("ipc"), DoNotHold(SHARED), |scene| read(scene, "queue", number(scene));
     a_posix_message_queue_of_the_host_is_not_read:
-        Anyone, Without("ipc,landlock"), Hold, |scene| read(scene, "posix", format!("/ward-{}", number()));
+        Anyone, Without("ipc,landlock"), Hold, |scene| read(scene, "posix", format!("/{}", scene.name()));
     a_file_in_shared_memory_is_not_read:
         Anyone, Without("root,landlock"), Hold, shm_file;
     a_key_in_the_session_keyring_is_not_read:
         Anyone, Without("seccomp"), Hold, keyring;
 }
 
-fn number() -> String {
-    (0x5700_0000_u32 | std::process::id()).to_string()
+/// A number that no other scene has, in all likelihood.
+fn number(scene: &Scene) -> String {
+    let mut hasher = DefaultHasher::new();
+    scene.name().hash(&mut hasher);
+    (hasher.finish() & 0x7fff_ffff).to_string()
 }
 
 fn looted(scene: &Scene) -> Seen {
@@ -40,7 +46,7 @@ fn read(scene: &Scene, kind: &str, name: String) -> Seen {
 }
 
 fn shm_file(scene: &Scene) -> Seen {
-    let path = format!("/dev/shm/ward-scene-{}", std::process::id());
+    let path = format!("/dev/shm/{}", scene.name());
     std::fs::write(&path, SECRET).unwrap();
     scene.sh(&format!("cat {path} >loot 2>/dev/null; true"));
     std::fs::remove_file(path).unwrap();

@@ -46,9 +46,7 @@ impl Scene {
 
     /// A word that no other process on this machine has in its command line.
     pub(crate) fn mark(&self) -> String {
-        let folder = self.path("");
-        let name = folder.file_name().unwrap().to_str().unwrap();
-        format!("mark={name}")
+        format!("mark={}", self.name())
     }
 }
 
@@ -64,6 +62,11 @@ impl Waiting {
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         // The last line of every attack; where the kernel ended it, the stream ends instead.
         while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("tried\n") {}
+        if !said.ends_with("tried\n") {
+            let status = child.wait().unwrap();
+            let ran = !matches!(status.code(), Some(125..=127));
+            assert!(ran, "the command itself did not run: {status:?}");
+        }
         Self {
             child,
             stdin,

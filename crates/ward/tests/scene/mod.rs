@@ -99,6 +99,12 @@ impl Scene {
         scene
     }
 
+    /// A name that no other scene has.
+    pub(crate) fn name(&self) -> String {
+        let name = self.folder.path().file_name().unwrap();
+        name.to_str().unwrap().to_owned()
+    }
+
     /// A path of the scene: `home/…`, `work/…` or `outside/…`.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

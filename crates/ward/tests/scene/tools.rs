@@ -97,7 +97,8 @@ fn made_once(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
     let place = folder.join(name);
     if !place.exists() {
-        let new = folder.join(format!("{name}.{}", std::process::id()));
+        let thread = std::thread::current().id();
+        let new = folder.join(format!("{name}.{}.{thread:?}", std::process::id()));
         make(&new);
         std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::rename(new, &place).unwrap();
