@@ -183,11 +183,7 @@ impl Connection {
             session: params.session,
             cancel,
         };
-        let result = match prepared.execute(call).await {
-            Ok(result) => answer(&result),
-            Err(failure) => Err(failure),
-        };
-        let answer = doing.ended(result);
+        let answer = doing.ended(prepared.execute(call).await);
         self.tell_what_is_open(name).await;
         answer
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use protocol::method::ActionInfo;
 use protocol::{ActionName, ErrorKind, Facts, Failure};
+use rpc::{Answer, answer};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -75,8 +76,8 @@ impl Prepared {
         }
     }
 
-    /// Does it; the result is JSON.
-    pub async fn execute(self, call: Call) -> Result<Value, Failure> {
+    /// Does it; the result is JSON as it is sent.
+    pub async fn execute(self, call: Call) -> Answer {
         self.0.execute(call).await
     }
 }
@@ -111,7 +112,7 @@ trait Bound: Send + Sync {
     fn execute(self: Arc<Self>, call: Call) -> Executing;
 }
 
-type Executing = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+type Executing = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 struct Typed<A: Action>(A::Params);
 
@@ -129,15 +130,7 @@ impl<A: Action> Bound for Typed<A> {
             Ok(only) => only.0,
             Err(shared) => shared.0.clone(),
         };
-        Box::pin(async move {
-            let result = A::execute(call, params).await?;
-            serde_json::to_value(result).map_err(|error| {
-                Failure::new(
-                    ErrorKind::Internal,
-                    format!("The result of {} could not be written as JSON: {error}. This is a fault of Ward's; please report it.", A::NAME),
-                )
-            })
-        })
+        Box::pin(async move { answer(&A::execute(call, params).await?) })
     }
 }
 

@@ -99,9 +99,10 @@ impl Fixture {
     }
 
     pub(crate) async fn run(&self, action: &str, params: Value) -> Result<Value, Failure> {
-        registry::prepare(action, params)?
+        let result = registry::prepare(action, params)?
             .execute(self.call())
-            .await
+            .await?;
+        Ok(serde_json::from_str(result.get()).unwrap())
     }
 
     pub(crate) async fn facts(&self, action: &str, params: Value) -> Result<Facts, Failure> {
