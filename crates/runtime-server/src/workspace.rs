@@ -33,6 +33,8 @@ pub(crate) use replace::{Like, Staged, Undo, rename_new, sync_folder, unchanged}
 #[derive(Debug)]
 pub struct Workspace {
     root: OwnedFd,
+    /// `/proc/self/fd`, held open: walking there costs more than asking.
+    descriptors: OwnedFd,
     real: PathBuf,
     given: PathBuf,
     changing: Mutex<()>,
@@ -65,9 +67,12 @@ impl Workspace {
         let given = std::path::absolute(path).map_err(|error| refuse(&error))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| refuse(&error))?;
-        let real = real_path(root.as_fd()).map_err(|error| refuse(&error))?;
+        let descriptors = rustix::fs::open("/proc/self/fd", flags, Mode::empty())
+            .map_err(|error| refuse(&error))?;
+        let real = real_path(&descriptors, root.as_fd()).map_err(|error| refuse(&error))?;
         Ok(Self {
             root,
+            descriptors,
             real,
             given,
             changing: Mutex::new(()),
@@ -154,7 +159,8 @@ impl Workspace {
 
     fn hold(&self, fd: OwnedFd, path: &str) -> Result<HostPath, Failure> {
         let stat = rustix::fs::fstat(&fd).map_err(|errno| refusal::of(errno, path))?;
-        let real = real_path(fd.as_fd()).map_err(|errno| refusal::of(errno, path))?;
+        let real =
+            real_path(&self.descriptors, fd.as_fd()).map_err(|errno| refusal::of(errno, path))?;
         let Ok(relative) = real.strip_prefix(&self.real) else {
             // The kernel has just walked it from inside, so the workspace itself was moved.
             return Err(Failure::new(
@@ -290,11 +296,11 @@ pub(crate) fn kind_of_type(file_type: FileType) -> EntryKind {
     }
 }
 
-/// Where the kernel says that a descriptor is.
-fn real_path(fd: BorrowedFd<'_>) -> rustix::io::Result<PathBuf> {
+/// Where the kernel says that a descriptor is, asked in the folder of descriptors.
+fn real_path(descriptors: &OwnedFd, fd: BorrowedFd<'_>) -> rustix::io::Result<PathBuf> {
     use std::os::unix::ffi::OsStringExt as _;
-    let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let target = rustix::fs::readlink(name, Vec::new())?;
+    let name = rustix::path::DecInt::from_fd(fd);
+    let target = rustix::fs::readlinkat(descriptors, name, Vec::new())?;
     Ok(PathBuf::from(std::ffi::OsString::from_vec(
         target.into_bytes(),
     )))

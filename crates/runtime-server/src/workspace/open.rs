@@ -158,7 +158,7 @@ mod tests {
 
     fn both_ways(workspace: &Workspace, path: &str, last: Final) -> (Opened, Opened) {
         let relative = |fd: OwnedFd| {
-            let real = real_path(fd.as_fd()).unwrap();
+            let real = real_path(&workspace.descriptors, fd.as_fd()).unwrap();
             real.strip_prefix(workspace.real()).unwrap().to_owned()
         };
         (
