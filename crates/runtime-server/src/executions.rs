@@ -28,10 +28,10 @@ pub(crate) struct Executions(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    by_id: HashMap<String, Arc<Execution>>,
+    by_id: HashMap<Arc<str>, Arc<Execution>>,
     running: usize,
     /// Those that ended, the oldest first, with the size of their results.
-    ended: VecDeque<(String, usize)>,
+    ended: VecDeque<(Arc<str>, usize)>,
     bytes: usize,
 }
 
@@ -82,11 +82,12 @@ impl Executions {
             cancel,
             outcome: SetOnce::new(),
         });
+        let id: Arc<str> = id.into();
         known.running += 1;
-        known.by_id.insert(id.to_owned(), Arc::clone(&execution));
+        known.by_id.insert(Arc::clone(&id), Arc::clone(&execution));
         Ok(Begun::First(Doing {
             executions: self,
-            id: id.to_owned(),
+            id,
             execution,
         }))
     }
@@ -122,7 +123,7 @@ impl Executions {
 #[derive(Debug)]
 pub(crate) struct Doing<'a> {
     executions: &'a Executions,
-    id: String,
+    id: Arc<str>,
     execution: Arc<Execution>,
 }
 
@@ -168,7 +169,7 @@ impl Drop for Doing<'_> {
         };
         known.running -= 1;
         known.bytes += size;
-        known.ended.push_back((std::mem::take(&mut self.id), size));
+        known.ended.push_back((Arc::clone(&self.id), size));
         // The latest is kept whatever its size: it is the one most likely to be asked for again.
         while known.ended.len() > MAX_ENDED || (known.bytes > MAX_BYTES && known.ended.len() > 1) {
             let Some((id, size)) = known.ended.pop_front() else {
