@@ -42,22 +42,22 @@ impl Pump {
         mut keep: impl FnMut(&[u8]),
     ) {
         let Some(source) = source else { return };
-        let mut buffer = vec![0; PIECE];
+        // Not filled with zeros: most commands print far less.
+        let mut buffer = Vec::with_capacity(PIECE);
         let mut pieces = Pieces::default();
         loop {
-            let count = match source.read(&mut buffer, &self.end).await {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) => {
-                    tracing::warn!(%error, "the output of a command cannot be read");
-                    break;
-                }
-            };
-            keep(&buffer[..count]);
-            if let Some(piece) = pieces.next(&buffer[..count]) {
+            if let Err(error) = source.read(&mut buffer, &self.end).await {
+                tracing::warn!(%error, "the output of a command cannot be read");
+                break;
+            }
+            if buffer.is_empty() {
+                break;
+            }
+            keep(&buffer);
+            if let Some(piece) = pieces.next(&buffer) {
                 self.pass(name, piece).await;
             }
-            if count < SMALL {
+            if buffer.len() < SMALL {
                 tokio::select! {
                     () = tokio::time::sleep(PAUSE) => {}
                     _ = self.end.wait() => {}

@@ -23,38 +23,39 @@ impl Source {
         Ok(Self(pipe::Receiver::from_file_unchecked(unblocked(file)?)?))
     }
 
-    /// Waits for bytes and takes all that are there, up to the buffer's size; 0 at the end. Once
-    /// the command has ended, what is there is all that comes, whoever may still hold the other
-    /// end.
+    /// Waits for bytes and takes all that are there, as far as the buffer has room; none at the
+    /// end. Once the command has ended, what is there is all that comes, whoever may still hold
+    /// the other end.
     pub(crate) async fn read(
         &self,
-        buffer: &mut [u8],
+        buffer: &mut Vec<u8>,
         end: &SetOnce<Outcome>,
-    ) -> io::Result<usize> {
-        let mut count = loop {
+    ) -> io::Result<()> {
+        buffer.clear();
+        let count = loop {
             let ended = tokio::select! {
                 ready = self.0.readable() => ready.map(|()| false)?,
                 _ = end.wait() => true,
             };
             match self.now(buffer)? {
                 Some(count) => break count,
-                None if ended => return Ok(0),
+                None if ended => return Ok(()),
                 None => {}
             }
         };
         // A program that prints line by line has often printed more by now.
-        while count > 0 && count < buffer.len() {
-            match self.now(&mut buffer[count..])? {
+        while count > 0 && buffer.len() < buffer.capacity() {
+            match self.now(buffer)? {
                 Some(0) | None => break,
-                Some(more) => count += more,
+                Some(_) => {}
             }
         }
-        Ok(count)
+        Ok(())
     }
 
     /// What is there right now; nothing where that is to come, 0 at the end.
-    fn now(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.0.try_read(buffer) {
+    fn now(&self, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        match self.0.try_read_buf(buffer) {
             Ok(count) => Ok(Some(count)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             // How Linux says that nobody holds the other end of a terminal any more.
