@@ -23,6 +23,10 @@ pub(crate) struct Args {
     /// Only a few runs of each, to see that everything works; nothing is written
     #[arg(long)]
     quick: bool,
+
+    /// Only a part: requests, commands, starts, work or memory; nothing is written
+    #[arg(long, value_name = "PART")]
+    only: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -49,11 +53,16 @@ fn runtime(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()
     println!("\n{machine}");
 
     let mut sections = Vec::new();
-    for (user, extra) in [(User::Unprivileged, None), (User::Root, Some("--starts"))] {
+    for user in [User::Unprivileged, User::Root] {
         let Some(mut command) = stage.measure(user)? else {
             continue;
         };
-        command.args(extra);
+        let Some(parts) = parts(args, user) else {
+            continue;
+        };
+        for part in parts {
+            command.args(["--only", part]);
+        }
         if args.quick {
             command.arg("--quick");
         }
@@ -66,11 +75,26 @@ fn runtime(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()
             table,
         });
     }
-    if args.quick {
-        println!("Nothing is written: these were too few runs.");
+    if args.quick || !args.only.is_empty() {
+        println!("Nothing is written: that takes all parts and many runs.");
         return Ok(());
     }
     document::write(places, &machine, &sections)
+}
+
+/// What to measure as this user; nothing named means everything.
+fn parts(args: &Args, user: User) -> Option<Vec<&str>> {
+    // What being root changes.
+    let as_root = ["commands", "starts"];
+    let wanted = args.only.iter().map(String::as_str);
+    match user {
+        User::Unprivileged => Some(wanted.collect()),
+        User::Root if args.only.is_empty() => Some(as_root.to_vec()),
+        User::Root => {
+            let wanted: Vec<&str> = wanted.filter(|part| as_root.contains(part)).collect();
+            (!wanted.is_empty()).then_some(wanted)
+        }
+    }
 }
 
 fn build(places: &Places) -> anyhow::Result<()> {

@@ -25,7 +25,7 @@ mod work;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum as _};
 
 use crate::stage::{Effort, Stage};
 
@@ -36,15 +36,30 @@ struct Cli {
     job: Job,
 }
 
+/// A part of the measuring, in the order in which they are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Requests a second
+    Requests,
+    /// Commands in an open room
+    Commands,
+    /// One command in a sandbox of its own
+    Starts,
+    /// Work inside and outside
+    Work,
+    /// Memory of the idle server
+    Memory,
+}
+
 #[derive(Debug, Subcommand)]
 enum Job {
     /// Measure the runtime server and its sandbox
     Runtime {
         /// The folder that `cargo xtask bench` laid out
         stage: PathBuf,
-        /// Only how quickly commands start
-        #[arg(long)]
-        starts: bool,
+        /// Only these parts
+        #[arg(long, value_name = "PART")]
+        only: Vec<Part>,
         /// A few runs of each, to see that everything works
         #[arg(long)]
         quick: bool,
@@ -57,13 +72,9 @@ enum Job {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().job {
-        Job::Runtime {
-            stage,
-            starts,
-            quick,
-        } => {
+        Job::Runtime { stage, only, quick } => {
             let effort = if quick { Effort::Quick } else { Effort::Full };
-            measure(Stage::new(stage, effort), starts)
+            measure(&Stage::new(stage, effort), &only)
         }
         Job::Peer => peer::serve(),
         Job::Clock(args) => clock::run(&args),
@@ -77,21 +88,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(stage: Stage, starts_only: bool) -> anyhow::Result<()> {
+fn measure(stage: &Stage, only: &[Part]) -> anyhow::Result<()> {
     let mut rows = Vec::new();
-    let mut part = |name: &str, measured: anyhow::Result<Vec<row::Row>>| {
-        eprintln!("  {name}");
-        measured.map(|measured| rows.extend(measured))
-    };
-    if starts_only {
-        part("commands in an open room", run::measure(&stage))?;
-        part("one command in a new sandbox", start::measure(&stage))?;
-    } else {
-        part("requests", rate::measure(&stage))?;
-        part("commands in an open room", run::measure(&stage))?;
-        part("one command in a new sandbox", start::measure(&stage))?;
-        part("work inside and outside", work::measure(&stage))?;
-        part("memory", memory::measure(&stage))?;
+    for part in Part::value_variants() {
+        if !only.is_empty() && !only.contains(part) {
+            continue;
+        }
+        eprintln!("  {part:?}");
+        rows.extend(match part {
+            Part::Requests => rate::measure(stage)?,
+            Part::Commands => run::measure(stage)?,
+            Part::Starts => start::measure(stage)?,
+            Part::Work => work::measure(stage)?,
+            Part::Memory => memory::measure(stage)?,
+        });
     }
     print!("{}", row::table(&rows));
     Ok(())
