@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 
 use crate::check::Seen;
-use crate::scene::{Held, Scene, is_root, skip};
+use crate::scene::{Held, Scene, is_root, skip, tools};
 
 /// A switch of the kernel's that nothing here depends on.
 const SWITCH: &str = "/proc/sys/fs/lease-break-time";
@@ -85,7 +85,7 @@ fn set_user(scene: &Scene) -> Seen {
         return Seen::Nothing;
     }
     let program = scene.path("work/raised");
-    std::fs::copy(scene.path("work/attack"), &program).unwrap();
+    tools::copy(&scene.path("work/attack"), &program);
     std::os::unix::fs::chown(&program, Some(0), Some(0)).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o6755)).unwrap();
     scene.run(&[], &["./raised", "whoami"]);

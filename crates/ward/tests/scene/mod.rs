@@ -94,7 +94,7 @@ impl Scene {
             scene.folder(name);
         }
         scene.file("outside/secret", SECRET);
-        std::fs::copy(tools::attack(), scene.path("work/attack")).unwrap();
+        tools::copy(&tools::attack(), &scene.path("work/attack"));
         scene.own("work/attack", 0o755);
         scene
     }

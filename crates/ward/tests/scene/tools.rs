@@ -61,6 +61,13 @@ pub(crate) fn attack() -> PathBuf {
     })
 }
 
+/// Copies a program, in a process of its own: were it open for writing here, a process that another
+/// thread starts at that moment would hold it open, and nobody could execute it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
 /// Why a program cannot be used; none where it is there.
 pub(crate) fn missing(program: &str) -> Option<String> {
     let there = Command::new(program).arg("--version").output().is_ok();
@@ -85,7 +92,7 @@ fn for_everyone(program: &Path) -> PathBuf {
     )]);
     let name = program.file_name().unwrap().to_str().unwrap();
     made_once(&format!("{name}-{key:x}"), |place| {
-        std::fs::copy(&program, place).unwrap();
+        copy(&program, place);
     })
 }
 
