@@ -4,6 +4,8 @@
 //! the few instructions that are needed are written here. A program only ever loads words of
 //! `seccomp_data`, compares, and returns.
 
+use std::collections::BTreeMap;
+
 /// One instruction, as the kernel reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -15,6 +17,7 @@ pub(crate) struct Instruction {
 }
 
 const LOAD_WORD: u16 = 0x20;
+const JUMP: u16 = 0x05;
 const JUMP_EQUAL: u16 = 0x15;
 const JUMP_GREATER_OR_EQUAL: u16 = 0x35;
 const JUMP_ANY_BIT: u16 = 0x45;
@@ -66,134 +69,158 @@ pub(crate) enum Test {
     NotZero,
 }
 
-/// A program in the making.
-#[derive(Debug, Default)]
+/// A program in the making: what happens to which call.
+///
+/// It becomes a tree that is searched by the call's number. The kernel runs every new filter over
+/// every number there is, for each command that starts; over a list this would take longer than
+/// all else that a filter costs.
+#[derive(Debug)]
 pub(crate) struct Program {
-    instructions: Vec<Instruction>,
+    arch: u32,
+    /// Where numbers of another call convention begin.
+    foreign: Option<u32>,
+    calls: BTreeMap<u32, Vec<Instruction>>,
 }
 
 impl Program {
-    /// Starts with what every program does: another architecture's calls end the process, and
-    /// numbers from `foreign` on (x32) do not exist.
+    /// An empty program: another architecture's calls end the process, numbers from `foreign` on
+    /// (x32) do not exist, everything else is allowed.
     pub(crate) fn new(arch: u32, foreign: Option<u32>) -> Self {
-        let mut program = Self::default();
-        program.load(ARCH_AT);
-        program.jump(JUMP_EQUAL, arch, 1, 0);
-        program.give(Verdict::Kill);
-        program.load(NUMBER_AT);
-        if let Some(foreign) = foreign {
-            program.jump(JUMP_GREATER_OR_EQUAL, foreign, 0, 1);
-            program.give(Verdict::Errno(libc::ENOSYS));
+        Self {
+            arch,
+            foreign,
+            calls: BTreeMap::new(),
         }
-        program
     }
 
-    /// Gives every call of this number the verdict.
+    /// Gives every call of this number the verdict, where no earlier test has decided it.
     pub(crate) fn on(&mut self, number: u32, verdict: Verdict) {
-        self.jump(JUMP_EQUAL, number, 0, 1);
-        self.give(verdict);
+        self.calls.entry(number).or_default().push(give(verdict));
     }
 
     /// Gives calls of this number the verdict where the argument passes the test.
     pub(crate) fn on_argument(&mut self, number: u32, argument: u32, test: Test, verdict: Verdict) {
-        let mut body = Self::default();
+        let body = self.calls.entry(number).or_default();
         let low = 16 + 8 * argument;
+        body.push(load(low));
         match test {
-            Test::AnyBit(bits) => {
-                body.load(low);
-                body.jump(JUMP_ANY_BIT, bits, 0, 1);
-                body.give(verdict);
-            }
+            Test::AnyBit(bits) => body.push(jump(JUMP_ANY_BIT, bits, 0, 1)),
             Test::OneOf(values) => {
-                body.load(low);
-                body.jump_if_any(values, verdict);
+                for (index, value) in values.iter().enumerate() {
+                    let to_verdict = u8::try_from(values.len() - 1 - index).unwrap_or(0);
+                    body.push(jump(
+                        JUMP_EQUAL,
+                        *value,
+                        to_verdict,
+                        u8::from(to_verdict == 0),
+                    ));
+                }
             }
-            Test::NoneOf(values) => {
-                body.load(low);
-                body.jump_unless_any(values, verdict);
-            }
+            Test::NoneOf(values) => none_of(body, values),
             Test::MaskedNoneOf(mask, values) => {
-                body.load(low);
-                body.statement(AND, mask);
-                body.jump_unless_any(values, verdict);
+                body.push(statement(AND, mask));
+                none_of(body, values);
             }
             Test::NotZero => {
-                body.load(low);
-                body.jump(JUMP_EQUAL, 0, 0, 2);
-                body.load(low + 4);
-                body.jump(JUMP_EQUAL, 0, 1, 0);
-                body.give(verdict);
+                body.push(jump(JUMP_EQUAL, 0, 0, 2));
+                body.push(load(low + 4));
+                body.push(jump(JUMP_EQUAL, 0, 1, 0));
             }
         }
-        body.load(NUMBER_AT);
-        let length = u8::try_from(body.instructions.len()).unwrap_or(u8::MAX);
-        self.jump(JUMP_EQUAL, number, 0, length);
-        self.instructions.extend(body.instructions);
+        body.push(give(verdict));
     }
 
-    /// Ends the program: what nothing was said of is allowed.
-    pub(crate) fn finish(mut self) -> Vec<Instruction> {
-        self.give(Verdict::Allow);
-        self.instructions
-    }
-
-    fn jump_if_any(&mut self, values: &[u32], verdict: Verdict) {
-        for (index, value) in values.iter().enumerate() {
-            let to_verdict = values.len() - 1 - index;
-            let last = to_verdict == 0;
-            self.jump(
-                JUMP_EQUAL,
-                *value,
-                u8::try_from(to_verdict).unwrap_or(0),
-                u8::from(last),
-            );
+    /// The program as the kernel takes it.
+    pub(crate) fn finish(self) -> Vec<Instruction> {
+        let mut program = vec![
+            load(ARCH_AT),
+            jump(JUMP_EQUAL, self.arch, 1, 0),
+            give(Verdict::Kill),
+            load(NUMBER_AT),
+        ];
+        if let Some(foreign) = self.foreign {
+            program.push(jump(JUMP_GREATER_OR_EQUAL, foreign, 0, 1));
+            program.push(give(Verdict::Errno(libc::ENOSYS)));
         }
-        self.give(verdict);
+        let calls: Vec<(u32, Vec<Instruction>)> = self.calls.into_iter().collect();
+        program.extend(tree(&calls));
+        program
     }
+}
 
-    fn jump_unless_any(&mut self, values: &[u32], verdict: Verdict) {
-        for (index, value) in values.iter().enumerate() {
-            let past_verdict = values.len() - index;
-            self.jump(
-                JUMP_EQUAL,
-                *value,
-                u8::try_from(past_verdict).unwrap_or(0),
-                0,
-            );
+/// Searches for the number that is loaded.
+fn tree(calls: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
+    match calls {
+        [] => vec![give(Verdict::Allow)],
+        [(number, body)] => {
+            let mut leaf = vec![jump(JUMP_EQUAL, *number, 1, 0), give(Verdict::Allow)];
+            leaf.extend(body);
+            leaf.push(give(Verdict::Allow));
+            leaf
         }
-        self.give(verdict);
+        _ => {
+            let (low, high) = calls.split_at(calls.len() / 2);
+            let (below, above) = (tree(low), tree(high));
+            // A comparison reaches no further than 255 instructions, a plain jump as far as needed.
+            let past = u32::try_from(below.len()).unwrap_or(u32::MAX);
+            let mut node = vec![
+                jump(JUMP_GREATER_OR_EQUAL, high[0].0, 0, 1),
+                statement(JUMP, past),
+            ];
+            node.extend(below);
+            node.extend(above);
+            node
+        }
     }
+}
 
-    fn load(&mut self, at: u32) {
-        self.statement(LOAD_WORD, at);
+fn none_of(body: &mut Vec<Instruction>, values: &[u32]) {
+    for (index, value) in values.iter().enumerate() {
+        let past_verdict = u8::try_from(values.len() - index).unwrap_or(0);
+        body.push(jump(JUMP_EQUAL, *value, past_verdict, 0));
     }
+}
 
-    fn give(&mut self, verdict: Verdict) {
-        self.statement(RETURN, verdict.value());
-    }
+fn load(at: u32) -> Instruction {
+    statement(LOAD_WORD, at)
+}
 
-    fn statement(&mut self, code: u16, value: u32) {
-        self.instructions.push(Instruction {
-            code,
-            jump_true: 0,
-            jump_false: 0,
-            value,
-        });
-    }
+fn give(verdict: Verdict) -> Instruction {
+    statement(RETURN, verdict.value())
+}
 
-    fn jump(&mut self, code: u16, value: u32, jump_true: u8, jump_false: u8) {
-        self.instructions.push(Instruction {
-            code,
-            jump_true,
-            jump_false,
-            value,
-        });
+fn statement(code: u16, value: u32) -> Instruction {
+    jump(code, value, 0, 0)
+}
+
+fn jump(code: u16, value: u32, jump_true: u8, jump_false: u8) -> Instruction {
+    Instruction {
+        code,
+        jump_true,
+        jump_false,
+        value,
     }
 }
 
 /// Runs a program over one system call, as the kernel would. For tests.
 #[cfg(test)]
 pub(crate) fn run(program: &[Instruction], arch: u32, number: u32, arguments: [u64; 6]) -> Verdict {
+    interpret(program, arch, number, arguments).0
+}
+
+/// How many instructions a program runs for a number. For tests.
+#[cfg(test)]
+pub(crate) fn steps(program: &[Instruction], arch: u32, number: u32) -> usize {
+    interpret(program, arch, number, [0; 6]).1
+}
+
+#[cfg(test)]
+fn interpret(
+    program: &[Instruction],
+    arch: u32,
+    number: u32,
+    arguments: [u64; 6],
+) -> (Verdict, usize) {
     let word = |at: u32| -> u32 {
         match at {
             NUMBER_AT => number,
@@ -209,25 +236,28 @@ pub(crate) fn run(program: &[Instruction], arch: u32, number: u32, arguments: [u
         }
     };
     let (mut at, mut register) = (0_usize, 0_u32);
-    loop {
+    for step in 1.. {
         let i = program[at];
         at += 1;
         let mut jump = |yes: bool| at += usize::from(if yes { i.jump_true } else { i.jump_false });
         match i.code {
             LOAD_WORD => register = word(i.value),
+            JUMP => at += i.value as usize,
             AND => register &= i.value,
             JUMP_EQUAL => jump(register == i.value),
             JUMP_GREATER_OR_EQUAL => jump(register >= i.value),
             JUMP_ANY_BIT => jump(register & i.value != 0),
             RETURN => {
-                return match i.value & 0xffff_0000 {
+                let verdict = match i.value & 0xffff_0000 {
                     0x7fff_0000 => Verdict::Allow,
                     0x0005_0000 => Verdict::Errno((i.value & 0xffff) as i32),
                     0x7fc0_0000 => Verdict::Notify,
                     _ => Verdict::Kill,
                 };
+                return (verdict, step);
             }
             other => panic!("unknown instruction {other:#x}"),
         }
     }
+    unreachable!("a program ends with a verdict")
 }
