@@ -28,6 +28,7 @@ pub enum Reach {
 const AUTHORITY: &str = "says what agents may do";
 const GIT: &str = "makes git run programs";
 const REPOSITORY: &str = "is a repository's own data";
+const HG: &str = "makes Mercurial run programs";
 const EDITOR: &str = "makes an editor run programs";
 const SHELL: &str = "is run by the shell on entering the folder";
 const HOOKS: &str = "makes git run programs on commit";
@@ -66,6 +67,8 @@ pub const TABLE: &[Protection] = &[
         reach: Reach::Itself,
         reason: REPOSITORY,
     },
+    tree(".hg/hgrc", HG),
+    tree(".hg/hgrc-not-shared", HG),
     tree(".envrc", SHELL),
     tree(".vscode", EDITOR),
     tree("*.code-workspace", EDITOR),

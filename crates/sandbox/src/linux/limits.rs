@@ -1,5 +1,6 @@
 //! How much a command may use: processes, and memory over its whole tree.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::layers::{Off, on};
@@ -19,22 +20,45 @@ pub(crate) fn shared_memory(most: u64) {
     let _ = std::fs::write("/proc/sys/kernel/shmall", (most / 4096).to_string());
 }
 
-/// The memory that the processes below `pid` hold, in bytes.
-pub(crate) fn tree_memory(pid: i32) -> u64 {
+/// The memory that the processes below `pid` hold, in bytes, as far as it matters to a bound of
+/// `most`.
+pub(crate) fn tree_memory(pid: i32, most: u64) -> u64 {
     if !on(Off::Limits) {
         return 0;
     }
-    let mut total = 0;
+    let (mut own, mut shared) = (0, 0);
+    let mut regions = HashMap::new();
     let mut pids = vec![pid];
     // Bounded, as the tree may grow while it is walked.
     for _ in 0..8192 {
         let Some(pid) = pids.pop() else { break };
-        if let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) {
-            total += kilobytes(&status, "RssAnon:") + kilobytes(&status, "RssShmem:");
-        }
         pids.extend(children(pid));
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+            continue;
+        };
+        own += kilobytes(&status, "RssAnon:") * 1024;
+        shared += kilobytes(&status, "RssShmem:") * 1024;
+        // Small processes cannot hide much; the others are worth a closer look.
+        if kilobytes(&status, "VmSize:") * 1024 > most / 16 {
+            regions.extend(shared_regions(pid));
+        }
     }
-    total * 1024
+    own + shared.max(regions.values().sum())
+}
+
+/// The anonymous memory that a process shares with its children, by number and size. What is let
+/// go of there no longer counts as resident and is still held, so it is counted by its size.
+fn shared_regions(pid: i32) -> Vec<(u64, u64)> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let region = |line: &str| {
+        let mut words = line.strip_suffix("/dev/zero (deleted)")?.split_whitespace();
+        let (from, to) = words.next()?.split_once('-')?;
+        let size = u64::from_str_radix(to, 16)
+            .ok()?
+            .checked_sub(u64::from_str_radix(from, 16).ok()?)?;
+        Some((words.nth(3)?.parse().ok()?, size))
+    };
+    maps.lines().filter_map(region).collect()
 }
 
 /// The memory of this machine, in bytes.
@@ -199,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_tree_counts_this_process_and_its_children() {
-        let alone = tree_memory(std::process::id() as i32);
+        let alone = tree_memory(std::process::id() as i32, u64::MAX);
         assert!(alone > 0);
     }
 }

@@ -314,7 +314,13 @@ fn listed(path: &Path) -> Vec<(Box<OsStr>, FileType)> {
     while let Some(Ok(entry)) = entries.next() {
         let name: &CStr = entry.file_name();
         if !matches!(name.to_bytes(), b"." | b"..") {
-            found.push((OsStr::from_bytes(name.to_bytes()).into(), entry.file_type()));
+            let name: Box<OsStr> = OsStr::from_bytes(name.to_bytes()).into();
+            // Some filesystems do not say in a folder what its entries are.
+            let kind = match entry.file_type() {
+                FileType::Unknown => identity(&path.join(&*name)).map(|(_, kind)| kind),
+                kind => Some(kind),
+            };
+            found.extend(kind.map(|kind| (name, kind)));
         }
     }
     found

@@ -107,7 +107,7 @@ impl Watched {
             if let (Some(most), Some(at)) = (self.memory, next_look)
                 && now >= at
             {
-                let held = limits::tree_memory(self.init_pid);
+                let held = limits::tree_memory(self.init_pid, most);
                 if held > most {
                     limit = Some(Limit::Memory);
                     self.stopper.kill();

@@ -138,6 +138,8 @@ fn reason(root: &Path, path: &Path) -> Option<&'static str> {
     let is_link = path.symlink_metadata().is_ok_and(|m| m.is_symlink());
     match name.as_str() {
         ".envrc" => Some("the shell would run it on entering the folder"),
+        // `hg init` makes none of them.
+        "hgrc" | "hgrc-not-shared" => Some("Mercurial would run what it names"),
         ".vscode" => (is_link || holds(&["tasks.json", "settings.json", "launch.json"]))
             .then_some("an editor would run its tasks"),
         ".idea" | ".zed" | ".fleet" | ".devcontainer" | ".devcontainer.json" => {
