@@ -1,0 +1,238 @@
+//! What a command would run: every command of a shell line, what it redirects, and what about it
+//! cannot be known.
+//!
+//! The shell is read by our own small reader (`line`), because of what the ready ones cost here:
+//! brush-parser (MIT, kept) takes 25 µs a line, more than a whole decision may, keeps lines in a
+//! process-wide cache and overflows the stack on deep nesting; tree-sitter-bash (MIT, kept) is C
+//! and does not build for wasm32. Ours need not understand every script. It has to be right about
+//! the lines that it says it understands, and calls all others opaque.
+
+mod line;
+mod unwrap;
+mod variables;
+
+use protocol::facts::CommandFact;
+
+/// What a command line would do, as far as it can be known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Every command, in the order written, also those inside wrappers and substitutions.
+    pub commands: Vec<Command>,
+    /// Files that the shell opens for them.
+    pub redirections: Vec<Redirection>,
+    /// Why it is not known what runs, if so.
+    pub doubts: Vec<Doubt>,
+}
+
+/// One command with its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Its words, the program first.
+    pub words: Vec<Word>,
+    /// Who has to look at it.
+    pub part: Part,
+}
+
+/// What a command is to the line it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It does something: it needs a skill, and rules apply.
+    Acts,
+    /// It only surrounds or prepares (`env`, `cd src`, `sh -c`): nobody needs a skill for it, but a
+    /// rule that denies or asks still sees it.
+    Surrounds,
+}
+
+/// A word as the program would get it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// Exactly this.
+    Known(String),
+    /// One word, not known which; as written.
+    One(String),
+    /// Any number of words, not known which; as written.
+    Some(String),
+}
+
+/// A file that the shell opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirection {
+    /// For reading or for writing.
+    pub way: Way,
+    /// Absolute, as text; [`None`] where it cannot be known.
+    pub path: Option<String>,
+    /// As written.
+    pub shown: String,
+}
+
+/// Which way a redirection goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From the file.
+    Read,
+    /// Into the file.
+    Write,
+}
+
+/// Why a line is not fully known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// What remains unknown.
+    pub about: About,
+    /// Why, as the end of a sentence.
+    pub reason: String,
+}
+
+/// What remains unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// What runs: other commands than those seen may run.
+    Commands,
+    /// How they behave: those seen run, but something steers them that is not known to be harmless.
+    Behaviour,
+}
+
+impl Word {
+    /// The word, where it is known.
+    #[must_use]
+    pub fn known(&self) -> Option<&str> {
+        match self {
+            Self::Known(text) => Some(text),
+            Self::One(_) | Self::Some(_) => None,
+        }
+    }
+
+    /// As written, or nearly.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        match self {
+            Self::Known(text) | Self::One(text) | Self::Some(text) => text,
+        }
+    }
+}
+
+impl std::fmt::Display for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, word) in self.words.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" ")?;
+            }
+            let text = word.shown();
+            let plain = !text.is_empty() && !text.contains(|char: char| char.is_whitespace());
+            match (word, plain) {
+                (Word::Known(_), false) => write!(f, "'{text}'")?,
+                (Word::Known(_) | Word::One(_) | Word::Some(_), _) => f.write_str(text)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The most commands that are looked at in one line; a line with more is opaque.
+const MOST_COMMANDS: usize = 256;
+/// How deep scripts in scripts are looked into.
+const DEEPEST: usize = 8;
+/// The longest line that is looked into, in bytes.
+const LONGEST: usize = 64 * 1024;
+
+impl Line {
+    /// What this command would run. A line for the shell comes as the words `sh -c LINE`.
+    #[must_use]
+    pub fn of(fact: &CommandFact, workspace: &str) -> Self {
+        let mut line = Self::default();
+        for name in fact.env.keys() {
+            line.doubt_variable(name, variables::steering(name));
+        }
+        let words = fact.argv.iter().cloned().map(Word::Known).collect();
+        unwrap::command(words, unwrap::Inside::new(&fact.cwd, workspace), &mut line);
+        line.settle();
+        line
+    }
+
+    fn doubt(&mut self, about: About, reason: impl Into<String>) {
+        let doubt = Doubt {
+            about,
+            reason: reason.into(),
+        };
+        if !self.doubts.contains(&doubt) && self.doubts.len() < MOST_COMMANDS {
+            self.doubts.push(doubt);
+        }
+    }
+
+    fn doubt_variable(&mut self, name: &str, steering: variables::Steering) {
+        match steering {
+            variables::Steering::None => {}
+            variables::Steering::Behaviour => self.doubt(
+                About::Behaviour,
+                format!("`{name}` is not among the variables known to be harmless"),
+            ),
+            variables::Steering::Program => self.doubt(
+                About::Commands,
+                format!("`{name}` can change which program runs"),
+            ),
+        }
+    }
+
+    fn push(&mut self, words: Vec<Word>, part: Part) {
+        if words.is_empty() {
+            return;
+        }
+        if self.commands.len() >= MOST_COMMANDS {
+            self.doubt(About::Commands, "it has too many commands to look at");
+            return;
+        }
+        let command = Command { words, part };
+        if !self.commands.contains(&command) {
+            self.commands.push(command);
+        }
+    }
+
+    /// Takes over what another line holds, as something that only rules which deny or ask see.
+    fn surround_with(&mut self, other: Self) {
+        for command in other.commands {
+            self.push(command.words, Part::Surrounds);
+        }
+        for doubt in other.doubts {
+            self.doubt(doubt.about, doubt.reason);
+        }
+        self.redirections.extend(other.redirections);
+    }
+
+    /// A relative file means something else after `cd`, wherever in the line that stands.
+    fn settle(&mut self) {
+        let moves = |command: &Command| {
+            let name = command.words.first().and_then(Word::known);
+            matches!(name, Some("cd" | "pushd" | "popd"))
+        };
+        if !self.commands.iter().any(moves) {
+            return;
+        }
+        for redirection in &mut self.redirections {
+            if !redirection.shown.starts_with('/') {
+                redirection.path = None;
+            }
+        }
+    }
+}
+
+/// A program's name without the path in front of it.
+pub(crate) fn base_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// Whether the word names a program by its name alone, or in one of the system's own folders:
+/// then it is the program of that name. `./cargo` is not `cargo`.
+pub(crate) fn is_plain_program(word: &str) -> bool {
+    let folders = [
+        "/bin/",
+        "/usr/bin/",
+        "/usr/local/bin/",
+        "/sbin/",
+        "/usr/sbin/",
+    ];
+    !word.contains('/')
+        || folders.iter().any(|folder| {
+            word.strip_prefix(folder)
+                .is_some_and(|rest| !rest.contains('/'))
+        })
+}

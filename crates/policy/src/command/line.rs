@@ -1,0 +1,579 @@
+//! Reads a line of shell into simple commands.
+//!
+//! Structure does not matter here: all commands of a line count alike, whether they stand in a
+//! pipeline, a loop or a group. So the reader only has to find where words begin and end. What it
+//! understands is common to sh and bash; whatever else it meets becomes a doubt, and it reads on as
+//! well as it can, so that a rule that denies still sees what follows.
+
+use super::unwrap::{self, Inside};
+use super::variables::{assigned, is_name, steering, steering_in_shell};
+use super::{About, DEEPEST, LONGEST, Line, Redirection, Way, Word};
+
+/// Reads a script and adds what it would run.
+pub(super) fn read(script: &str, inside: Inside<'_>, line: &mut Line) {
+    if inside.depth > DEEPEST {
+        line.doubt(About::Commands, "it nests too deep to be looked into");
+        return;
+    }
+    if script.len() > LONGEST {
+        line.doubt(About::Commands, "it is too long to be looked into");
+        return;
+    }
+    let mut reader = Reader {
+        chars: script.chars().collect(),
+        at: 0,
+        inside,
+        line,
+        documents: Vec::new(),
+    };
+    if reader.list(End::OfText).is_err() {
+        line.doubt(
+            About::Commands,
+            "a shell could not read it, or reads it otherwise",
+        );
+    }
+}
+
+/// Where a list of commands ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    OfText,
+    AtParenthesis,
+}
+
+/// The line cannot be read on from here.
+struct Unreadable;
+
+struct Reader<'a, 'l> {
+    chars: Vec<char>,
+    at: usize,
+    inside: Inside<'a>,
+    line: &'l mut Line,
+    /// Here-documents whose bodies begin after this line: the end, tabs stripped, expanded.
+    documents: Vec<(String, bool, bool)>,
+}
+
+/// A command while it is read.
+#[derive(Default)]
+struct Simple {
+    variables: Vec<String>,
+    words: Vec<Word>,
+    redirects: bool,
+}
+
+/// A word while it is read.
+#[derive(Default)]
+struct Reading {
+    text: String,
+    /// Where the first quoted piece begins.
+    quoted: Option<usize>,
+    unknown: bool,
+    splits: bool,
+    braces: bool,
+    globs: bool,
+}
+
+impl Reader<'_, '_> {
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.chars.get(self.at + ahead).copied()
+    }
+
+    fn list(&mut self, end: End) -> Result<(), Unreadable> {
+        if self.inside.depth > DEEPEST {
+            return Err(Unreadable);
+        }
+        let mut simple = Simple::default();
+        let mut open = 0_usize;
+        while let Some(char) = self.peek(0) {
+            match (char, self.peek(1)) {
+                (' ' | '\t', _) => self.at += 1,
+                ('\\', Some('\n')) => self.at += 2,
+                ('#', _) => {
+                    while self.peek(0).is_some_and(|char| char != '\n') {
+                        self.at += 1;
+                    }
+                }
+                ('\n', _) => {
+                    self.at += 1;
+                    self.finish(&mut simple);
+                    self.here_documents();
+                }
+                (';', Some(';')) => {
+                    self.at += 2;
+                    self.finish(&mut simple);
+                }
+                ('&', Some('>')) => {
+                    self.at += 1;
+                    self.redirection(&mut simple)?;
+                }
+                ('&' | '|', Some('&' | '|')) => {
+                    self.at += 2;
+                    self.finish(&mut simple);
+                }
+                ('&' | '|' | ';', _) => {
+                    self.at += 1;
+                    self.finish(&mut simple);
+                }
+                ('(', next) => {
+                    if !simple.words.is_empty() || !simple.variables.is_empty() {
+                        self.doubt("it defines a function or an array");
+                    } else if next == Some('(') {
+                        self.doubt("it computes with `((`");
+                    }
+                    self.at += 1;
+                    self.finish(&mut simple);
+                    open += 1;
+                }
+                (')', _) => {
+                    self.at += 1;
+                    self.finish(&mut simple);
+                    match (open, end) {
+                        (0, End::AtParenthesis) => return Ok(()),
+                        (0, End::OfText) => self.doubt("a parenthesis is closed that was not open"),
+                        (_, _) => open -= 1,
+                    }
+                }
+                ('<' | '>', Some('(')) => {
+                    self.at += 2;
+                    self.doubt("it has a process substitution");
+                    self.nested()?;
+                    simple.words.push(Word::One("<(…)".to_owned()));
+                }
+                ('<' | '>', _) => self.redirection(&mut simple)?,
+                (char, _) if char.is_ascii_digit() && self.is_descriptor() => {
+                    while self.peek(0).is_some_and(|char| char.is_ascii_digit()) {
+                        self.at += 1;
+                    }
+                    self.redirection(&mut simple)?;
+                }
+                (_, _) => {
+                    let word = self.word()?;
+                    if word.braces && matches!(self.peek(0), Some('<' | '>')) {
+                        // `{name}>file` opens a file and is no word.
+                        self.doubt("it may name a descriptor");
+                        continue;
+                    }
+                    self.take(word, &mut simple)?;
+                }
+            }
+        }
+        self.finish(&mut simple);
+        match (end, open) {
+            (End::OfText, 0) => Ok(()),
+            (End::OfText | End::AtParenthesis, _) => Err(Unreadable),
+        }
+    }
+
+    /// A list inside `$(…)` or `<(…)`, whose opening has been read.
+    fn nested(&mut self) -> Result<(), Unreadable> {
+        self.inside.depth += 1;
+        let result = self.list(End::AtParenthesis);
+        self.inside.depth -= 1;
+        result
+    }
+
+    fn doubt(&mut self, reason: &str) {
+        self.line.doubt(About::Commands, reason);
+    }
+
+    /// Whether digits stand right before `<` or `>`.
+    fn is_descriptor(&self) -> bool {
+        let mut rest = self.chars[self.at..].iter();
+        matches!(rest.find(|char| !char.is_ascii_digit()), Some('<' | '>'))
+    }
+
+    /// A word in its place: an assignment, a keyword of the shell, or a word of the command.
+    fn take(&mut self, word: Reading, simple: &mut Simple) -> Result<(), Unreadable> {
+        if !simple.words.is_empty() {
+            simple.words.push(word.into_word());
+            return Ok(());
+        }
+        // Only an unquoted name and `=` assign: `"A=b/c"` is a program in the folder `A=b`.
+        let unquoted = &word.text[..word.quoted.unwrap_or(word.text.len())];
+        if let Some(name) = assigned(unquoted) {
+            simple.variables.push(name.to_owned());
+            return Ok(());
+        }
+        if word.quoted.is_some() || !simple.variables.is_empty() || simple.redirects {
+            simple.words.push(word.into_word());
+            return Ok(());
+        }
+        match word.text.as_str() {
+            "if" | "then" | "else" | "elif" | "fi" | "do" | "done" | "while" | "until" | "{"
+            | "}" | "!" | "esac" => {}
+            "for" => self.loop_variable()?,
+            // With an option it is the program, which is unwrapped like others of its kind.
+            "time" => {
+                self.blanks();
+                if self.peek(0) == Some('-') {
+                    simple.words.push(word.into_word());
+                }
+            }
+            "[[" => {
+                self.doubt("it has a test with `[[`");
+                self.skip_test();
+            }
+            "case" | "select" | "coproc" => self.doubt(&format!("it uses `{}`", word.text)),
+            "function" => {
+                self.doubt("it defines a function or an array");
+                self.blanks();
+                self.word()?;
+            }
+            _ => simple.words.push(word.into_word()),
+        }
+        Ok(())
+    }
+
+    /// `for NAME`, and `in WORDS` where they follow.
+    fn loop_variable(&mut self) -> Result<(), Unreadable> {
+        self.blanks();
+        let name = self.word()?;
+        if name.unknown || !is_name(&name.text) {
+            self.doubt("its loop has no plain variable");
+        } else {
+            let how = steering_in_shell(&name.text);
+            self.line.doubt_variable(&name.text, how);
+        }
+        self.blanks();
+        let ends = |char: Option<char>| matches!(char, None | Some('\n' | ';' | '&' | '|' | ')'));
+        if ends(self.peek(0)) {
+            return Ok(());
+        }
+        match self.word()?.text.as_str() {
+            "in" => self.blanks(),
+            "do" => return Ok(()),
+            _ => return Err(Unreadable),
+        }
+        while !ends(self.peek(0)) {
+            if matches!(self.peek(0), Some('<' | '>' | '(')) {
+                return Err(Unreadable);
+            }
+            self.word()?;
+            self.blanks();
+        }
+        Ok(())
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.peek(0), Some(' ' | '\t')) {
+            self.at += 1;
+        }
+    }
+
+    fn skip_test(&mut self) {
+        while let Some(char) = self.peek(0) {
+            if char == ']' && self.peek(1) == Some(']') {
+                self.at += 2;
+                return;
+            }
+            self.at += 1;
+        }
+    }
+
+    /// The end of one command: it is unwrapped and added.
+    fn finish(&mut self, simple: &mut Simple) {
+        let Simple {
+            variables, words, ..
+        } = std::mem::take(simple);
+        for name in &variables {
+            let how = if words.is_empty() {
+                steering_in_shell(name)
+            } else {
+                steering(name)
+            };
+            self.line.doubt_variable(name, how);
+        }
+        if !words.is_empty() {
+            unwrap::command(words, self.inside, self.line);
+        }
+    }
+
+    fn redirection(&mut self, simple: &mut Simple) -> Result<(), Unreadable> {
+        simple.redirects = true;
+        let mut operator = String::new();
+        while let Some(char @ ('<' | '>' | '&' | '|')) = self.peek(0) {
+            let longer = format!("{operator}{char}");
+            if !["<", ">", "<<", "<<<", ">>", ">|", "<>", ">&", "<&"].contains(&longer.as_str()) {
+                break;
+            }
+            operator = longer;
+            self.at += 1;
+        }
+        if operator == "<<" {
+            let tabs = self.peek(0) == Some('-');
+            self.at += usize::from(tabs);
+            self.blanks();
+            let end = self.word()?;
+            if end.unknown {
+                return Err(Unreadable);
+            }
+            self.documents.push((end.text, tabs, end.quoted.is_none()));
+            return Ok(());
+        }
+        self.blanks();
+        if matches!(
+            self.peek(0),
+            None | Some('\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')')
+        ) {
+            return Err(Unreadable);
+        }
+        let target = self.word()?;
+        let copies = matches!(operator.as_str(), ">&" | "<&")
+            && target
+                .text
+                .trim_end_matches('-')
+                .chars()
+                .all(|char| char.is_ascii_digit());
+        if operator == "<<<" || (copies && !target.unknown) {
+            return Ok(());
+        }
+        let way = match operator.as_str() {
+            "<" | "<&" => Way::Read,
+            _ => Way::Write,
+        };
+        let shown = target.text.clone();
+        let path =
+            (!target.is_unknown()).then(|| crate::place::absolute(self.inside.cwd, &target.text));
+        if !path.as_deref().is_some_and(is_plain_device) {
+            self.line
+                .redirections
+                .push(Redirection { way, path, shown });
+        }
+        Ok(())
+    }
+
+    fn here_documents(&mut self) {
+        for (end, tabs, expands) in std::mem::take(&mut self.documents) {
+            while self.at < self.chars.len() {
+                let rest = &self.chars[self.at..];
+                let length = rest
+                    .iter()
+                    .position(|char| *char == '\n')
+                    .unwrap_or(rest.len());
+                let text: String = rest[..length].iter().collect();
+                self.at = (self.at + length + 1).min(self.chars.len());
+                let line = if tabs {
+                    text.trim_start_matches('\t')
+                } else {
+                    &text
+                };
+                if line == end {
+                    break;
+                }
+                if expands && (line.contains("$(") || line.contains('`') || line.contains("${")) {
+                    self.doubt("its here-document has a substitution");
+                }
+            }
+        }
+    }
+
+    fn word(&mut self) -> Result<Reading, Unreadable> {
+        let mut word = Reading::default();
+        while let Some(char) = self.peek(0) {
+            match char {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
+                '\'' => self.single_quoted(&mut word)?,
+                '"' => self.double_quoted(&mut word)?,
+                '\\' => {
+                    match self.peek(1).ok_or(Unreadable)? {
+                        '\n' => {}
+                        escaped => {
+                            word.quote();
+                            word.text.push(escaped);
+                        }
+                    }
+                    self.at += 2;
+                }
+                '$' => self.dollar(&mut word, Quotes::None)?,
+                '`' => self.backquoted(&mut word)?,
+                char if char.is_control() || char.is_whitespace() => return Err(Unreadable),
+                char => {
+                    word.globs |= matches!(char, '*' | '?' | '[');
+                    word.braces |= char == '{';
+                    // `~` at the start becomes a folder; so does one after `=` or `:`.
+                    word.unknown |=
+                        char == '~' && !word.text.ends_with(|c: char| c.is_alphanumeric());
+                    word.text.push(char);
+                    self.at += 1;
+                }
+            }
+        }
+        Ok(word)
+    }
+
+    fn single_quoted(&mut self, word: &mut Reading) -> Result<(), Unreadable> {
+        self.at += 1;
+        word.quote();
+        loop {
+            let char = self.peek(0).ok_or(Unreadable)?;
+            self.at += 1;
+            if char == '\'' {
+                return Ok(());
+            }
+            word.text.push(char);
+        }
+    }
+
+    fn double_quoted(&mut self, word: &mut Reading) -> Result<(), Unreadable> {
+        self.at += 1;
+        word.quote();
+        loop {
+            match self.peek(0).ok_or(Unreadable)? {
+                '"' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                '\\' => {
+                    match self.peek(1).ok_or(Unreadable)? {
+                        '\n' => {}
+                        char @ ('$' | '`' | '"' | '\\') => word.text.push(char),
+                        char => word.text.extend(['\\', char]),
+                    }
+                    self.at += 2;
+                }
+                '$' => self.dollar(word, Quotes::Double)?,
+                '`' => self.backquoted(word)?,
+                char => {
+                    word.text.push(char);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    /// `$` and what follows. A variable's value is unknown; everything else is a doubt as well.
+    fn dollar(&mut self, word: &mut Reading, quotes: Quotes) -> Result<(), Unreadable> {
+        let start = self.at;
+        match self.peek(1) {
+            Some('(') if self.skip_arithmetic() => self.doubt("it computes with `$((`"),
+            Some('(') => {
+                self.at += 2;
+                self.doubt("it has a substitution");
+                self.nested()?;
+            }
+            Some('{') => {
+                self.at += 2;
+                while self.peek(0).ok_or(Unreadable)? != '}' {
+                    self.at += 1;
+                }
+                let name: String = self.chars[start + 2..self.at].iter().collect();
+                self.at += 1;
+                if !is_name(name.strip_prefix('#').unwrap_or(&name)) {
+                    self.doubt("it has a substitution");
+                }
+            }
+            Some('\'' | '"') if quotes == Quotes::None => {
+                // Escapes that sh and bash read differently.
+                self.doubt("it quotes with `$'` or `$\"`");
+                self.at += 1;
+            }
+            Some('[') => {
+                self.doubt("it computes with `$[`");
+                self.at += 2;
+            }
+            Some(char) if char.is_ascii_alphabetic() || char == '_' => {
+                self.at += 1;
+                while self
+                    .peek(0)
+                    .is_some_and(|char| char.is_ascii_alphanumeric() || char == '_')
+                {
+                    self.at += 1;
+                }
+            }
+            Some('0'..='9' | '@' | '*' | '#' | '?' | '-' | '$' | '!') => self.at += 2,
+            Some(_) | None => {
+                word.text.push('$');
+                self.at += 1;
+                return Ok(());
+            }
+        }
+        let written: String = self.chars[start..self.at.min(self.chars.len())]
+            .iter()
+            .collect();
+        word.splits |= quotes == Quotes::None || written.contains('@');
+        word.unknown = true;
+        word.text.push_str(&written);
+        Ok(())
+    }
+
+    /// `$((…))` without anything in it that could run.
+    fn skip_arithmetic(&mut self) -> bool {
+        let rest = &self.chars[self.at..];
+        if !matches!(rest, ['$', '(', '(', ..]) {
+            return false;
+        }
+        let is_plain =
+            |char: &char| char.is_ascii_alphanumeric() || " \t_+-*/%<>=!&|^?:,$~".contains(*char);
+        let length = rest[3..].iter().take_while(|char| is_plain(char)).count();
+        let ends = matches!(rest[3 + length..], [')', ')', ..]);
+        if ends {
+            self.at += 3 + length + 2;
+        }
+        ends
+    }
+
+    fn backquoted(&mut self, word: &mut Reading) -> Result<(), Unreadable> {
+        self.at += 1;
+        self.doubt("it has a substitution");
+        let mut script = String::new();
+        loop {
+            match (self.peek(0).ok_or(Unreadable)?, self.peek(1)) {
+                ('`', _) => break,
+                ('\\', Some(char @ ('`' | '\\' | '$'))) => {
+                    script.push(char);
+                    self.at += 2;
+                }
+                (char, _) => {
+                    script.push(char);
+                    self.at += 1;
+                }
+            }
+        }
+        self.at += 1;
+        read(&script, self.inside.deeper(), self.line);
+        word.unknown = true;
+        word.splits = true;
+        word.text.push_str(&format!("`{script}`"));
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    None,
+    Double,
+}
+
+impl Reading {
+    fn quote(&mut self) {
+        self.quoted.get_or_insert(self.text.len());
+    }
+
+    /// `[` alone means itself, and braces expand only around a comma or two dots.
+    fn becomes_several(&self) -> bool {
+        (self.globs && self.text != "[")
+            || (self.braces && (self.text.contains(',') || self.text.contains("..")))
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.unknown || self.becomes_several()
+    }
+
+    fn into_word(self) -> Word {
+        if self.splits || self.becomes_several() {
+            Word::Some(self.text)
+        } else if self.unknown {
+            Word::One(self.text)
+        } else {
+            Word::Known(self.text)
+        }
+    }
+}
+
+/// Files that hold nothing and go nowhere else than where the command's output goes anyway.
+fn is_plain_device(path: &str) -> bool {
+    matches!(
+        path,
+        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty"
+    )
+}

@@ -1,0 +1,296 @@
+//! Globs over names and paths: `*` and `?` within a name, `**` for any number of names, `[a-z]`
+//! and `{a,b}`. Matching takes time in proportion to pattern times text, whatever is in them.
+
+/// What is wrong with a glob.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadGlob {
+    /// `[` without `]`.
+    #[error("`[` is never closed")]
+    Bracket,
+    /// `{` without `}`, or one inside another.
+    #[error("`{{` is never closed, or holds another `{{`")]
+    Brace,
+    /// Too many `{a,b}`.
+    #[error("the `{{…}}` stand for more than {MOST} patterns")]
+    Many,
+    /// `..` in it.
+    #[error("`..` is not understood in a pattern")]
+    Parent,
+}
+
+/// How many patterns the braces of one may stand for.
+const MOST: usize = 64;
+
+/// A glob for one name or word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NameGlob {
+    Literal(String),
+    Wild(Vec<Piece>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    One(char),
+    Any,
+    Class {
+        not: bool,
+        ranges: Vec<(char, char)>,
+    },
+    Star,
+}
+
+impl NameGlob {
+    pub(crate) fn parse(text: &str) -> Result<Self, BadGlob> {
+        let mut pieces = Vec::new();
+        let mut chars = text.chars();
+        while let Some(char) = chars.next() {
+            pieces.push(match char {
+                '*' => Piece::Star,
+                '?' => Piece::Any,
+                '[' => class(&mut chars)?,
+                char => Piece::One(char),
+            });
+        }
+        if pieces.iter().all(|piece| matches!(piece, Piece::One(_))) {
+            return Ok(Self::Literal(text.to_owned()));
+        }
+        Ok(Self::Wild(pieces))
+    }
+
+    pub(crate) fn fits(&self, text: &str) -> bool {
+        match self {
+            Self::Literal(literal) => literal == text,
+            Self::Wild(pieces) => wild(
+                pieces,
+                &text.chars().collect::<Vec<_>>(),
+                |piece| *piece == Piece::Star,
+                |piece, char| match piece {
+                    Piece::One(one) => one == char,
+                    Piece::Any => true,
+                    Piece::Class { not, ranges } => {
+                        ranges
+                            .iter()
+                            .any(|(low, high)| (low..=high).contains(&char))
+                            != *not
+                    }
+                    Piece::Star => false,
+                },
+            ),
+        }
+    }
+}
+
+fn class(chars: &mut std::str::Chars<'_>) -> Result<Piece, BadGlob> {
+    let (body, rest) = chars.as_str().split_once(']').ok_or(BadGlob::Bracket)?;
+    *chars = rest.chars();
+    let (not, body) = match body.strip_prefix(['!', '^']) {
+        Some(body) => (true, body),
+        None => (false, body),
+    };
+    if body.is_empty() {
+        return Err(BadGlob::Bracket);
+    }
+    let body: Vec<char> = body.chars().collect();
+    let mut ranges = Vec::new();
+    let mut rest = body.as_slice();
+    while let Some((&low, after)) = rest.split_first() {
+        if let ['-', high, after @ ..] = after {
+            ranges.push((low, *high));
+            rest = after;
+        } else {
+            ranges.push((low, low));
+            rest = after;
+        }
+    }
+    Ok(Piece::Class { not, ranges })
+}
+
+/// A glob for a path, as names below some folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathGlob(Vec<Vec<Part>>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Name(NameGlob),
+    Deep,
+}
+
+impl PathGlob {
+    pub(crate) fn parse(text: &str) -> Result<Self, BadGlob> {
+        let mut alternatives = Vec::new();
+        for text in braces(text)? {
+            let mut parts = Vec::new();
+            for name in text.split('/') {
+                match name {
+                    "" | "." => {}
+                    ".." => return Err(BadGlob::Parent),
+                    "**" => parts.push(Part::Deep),
+                    name => parts.push(Part::Name(NameGlob::parse(name)?)),
+                }
+            }
+            alternatives.push(parts);
+        }
+        Ok(Self(alternatives))
+    }
+
+    /// Whether it fits exactly these names.
+    pub(crate) fn fits(&self, names: &[&str]) -> bool {
+        self.0.iter().any(|parts| {
+            wild(
+                parts,
+                names,
+                |part| *part == Part::Deep,
+                |part, name| match part {
+                    Part::Deep => false,
+                    Part::Name(glob) => glob.fits(name),
+                },
+            )
+        })
+    }
+
+    /// Whether it fits these names or a folder above them.
+    pub(crate) fn fits_or_holds(&self, names: &[&str]) -> bool {
+        // The workspace itself is named by no pattern but `**`.
+        (0..=names.len()).any(|end| (end > 0 || names.is_empty()) && self.fits(&names[..end]))
+    }
+
+    /// Whether something below these names could fit.
+    pub(crate) fn reaches_below(&self, names: &[&str]) -> bool {
+        self.0.iter().any(|parts| {
+            for (index, name) in names.iter().enumerate() {
+                match parts.get(index) {
+                    None => return false,
+                    Some(Part::Deep) => return true,
+                    Some(Part::Name(glob)) if glob.fits(name) => {}
+                    Some(Part::Name(_)) => return false,
+                }
+            }
+            true
+        })
+    }
+}
+
+fn braces(text: &str) -> Result<Vec<String>, BadGlob> {
+    let Some((before, rest)) = text.split_once('{') else {
+        return if text.contains('}') {
+            Err(BadGlob::Brace)
+        } else {
+            Ok(vec![text.to_owned()])
+        };
+    };
+    let (inside, after) = rest.split_once('}').ok_or(BadGlob::Brace)?;
+    if before.contains('}') || inside.contains('{') {
+        return Err(BadGlob::Brace);
+    }
+    let after = braces(after)?;
+    let mut all = Vec::new();
+    for choice in inside.split(',') {
+        for after in &after {
+            all.push(format!("{before}{choice}{after}"));
+            if all.len() > MOST {
+                return Err(BadGlob::Many);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The usual walk with one way back: only the last star can still take more.
+fn wild<P, T>(
+    pattern: &[P],
+    text: &[T],
+    is_star: impl Fn(&P) -> bool,
+    fits: impl Fn(&P, &T) -> bool,
+) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(piece) if is_star(piece) => {
+                p += 1;
+                back = Some((p, t));
+            }
+            Some(piece) if fits(piece, &text[t]) => {
+                p += 1;
+                t += 1;
+            }
+            Some(_) | None => match back {
+                Some((star, taken)) => {
+                    p = star;
+                    t = taken + 1;
+                    back = Some((star, t));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(is_star)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(glob: &str, path: &str) -> bool {
+        PathGlob::parse(glob)
+            .unwrap()
+            .fits(&crate::place::names(path))
+    }
+
+    #[test]
+    fn stars_stay_within_a_name_and_double_stars_do_not() {
+        for (glob, path) in [
+            ("src/**", "src/a/b.rs"),
+            ("src/**", "src"),
+            ("**/*.pem", "a/b/key.pem"),
+            ("**/*.pem", "key.pem"),
+            ("**", ""),
+            ("a/**/z", "a/z"),
+            ("a/**/z", "a/b/z/c/z"),
+            ("*.{rs,toml}", "x.toml"),
+            ("[a-c]?[!x]", "bzz"),
+            ("*a*b*", "xaxbx"),
+        ] {
+            assert!(fits(glob, path), "{glob} {path}");
+        }
+        for (glob, path) in [
+            ("src/*", "src/a/b"),
+            ("src/**", "srcs/a"),
+            ("*.rs", "a/b.rs"),
+            ("a/**/z", "a/b"),
+            ("[a-c]", "d"),
+            ("*a*b", "ba"),
+            ("a", ""),
+        ] {
+            assert!(!fits(glob, path), "{glob} {path}");
+        }
+    }
+
+    #[test]
+    fn a_tree_is_reached_where_something_in_it_could_fit() {
+        let reaches = |glob: &str, tree: &str| {
+            PathGlob::parse(glob)
+                .unwrap()
+                .reaches_below(&crate::place::names(tree))
+        };
+        assert!(reaches("secrets/**", ""));
+        assert!(reaches("a/b/c", "a/b"));
+        assert!(reaches("**/.env", "src/deep"));
+        assert!(!reaches("secrets/**", "src"));
+        assert!(!reaches("a", "a/b"));
+    }
+
+    #[test]
+    fn many_stars_do_not_take_long() {
+        let glob = format!("{}b", "*a".repeat(2_000));
+        assert!(!fits(&glob, &"a".repeat(4_000)));
+    }
+
+    #[test]
+    fn what_is_not_closed_is_told() {
+        for glob in ["[a", "a{b", "a}b", "{a{b}}", "[]", "../a"] {
+            assert!(PathGlob::parse(glob).is_err(), "{glob}");
+        }
+        assert_eq!(PathGlob::parse(&"{a,b}".repeat(9)), Err(BadGlob::Many));
+    }
+}

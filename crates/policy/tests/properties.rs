@@ -1,0 +1,300 @@
+//! What holds whatever the input: nothing makes a decision more permissive that should not, and
+//! nothing panics.
+
+mod support;
+
+use policy::command::Line;
+use policy::{Authority, Mode, Role, Rules, Source, Verb, Verdict, decide};
+use proptest::prelude::*;
+use protocol::facts::CommandFact;
+use protocol::{ActionName, Facts};
+use support::{NOW, asked, line, role, rules};
+
+/// Pieces of lines, plain and odd.
+const PIECES: &[&str] = &[
+    "cargo test",
+    "cargo",
+    "test",
+    "git push",
+    "git",
+    "push",
+    "rm -rf x",
+    "ls",
+    "$X",
+    "\"$X\"",
+    "$(ls)",
+    "`ls`",
+    "> out/a",
+    "2>&1",
+    "< in",
+    "<<EOF",
+    "\nEOF\n",
+    "|",
+    "&&",
+    ";",
+    "&",
+    "\n",
+    "(",
+    ")",
+    "{",
+    "}",
+    "'a b'",
+    "\"c\"",
+    "'",
+    "\"",
+    "\\",
+    "if",
+    "then",
+    "fi",
+    "for x in",
+    "do",
+    "done",
+    "case",
+    "[[",
+    "]]",
+    "env",
+    "A=1",
+    "PATH=x",
+    "RUST_LOG=x",
+    "sh -c 'cargo test'",
+    "bash -c",
+    "xargs",
+    "find . -exec",
+    "{} \\;",
+    "sudo",
+    "timeout 5",
+    "nice",
+    "time",
+    "eval",
+    "cd src",
+    "cd ..",
+    "#",
+    "*",
+    "~",
+    "é",
+    "\u{a0}",
+    "\r",
+    "\0",
+    "$((1))",
+    "${x}",
+    "${x:-y}",
+    "$'",
+    "function f",
+];
+
+const SKILLS: &[&str] = &[
+    "*",
+    "terminal.run",
+    "terminal.run(cargo *)",
+    "terminal.run(cargo test *)",
+    "terminal.run(git *)",
+    "fs.write",
+    "fs.write(out/**)",
+    "fs.read",
+    "terminal.*",
+    "terminal.run(ls)",
+    "net",
+];
+
+const RULES: &[&str] = &[
+    "allow terminal.run",
+    "allow terminal.run(cargo test *)",
+    "allow terminal.run(git *)",
+    "allow fs.write(out/**)",
+    "allow fs.write",
+    "allow fs.read",
+    "ask terminal.run(git push *)",
+    "ask terminal.run",
+    "deny terminal.run(rm *)",
+    "deny terminal.run(git push *)",
+    "deny fs.write(out/**)",
+    "deny terminal.run(cargo test)",
+    "deny terminal.run(* push)",
+    "deny *",
+    "allow *",
+];
+
+fn lines() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::collection::vec(prop::sample::select(PIECES), 0..8)
+            .prop_map(|pieces| pieces.join(" ")),
+        prop::collection::vec(prop::sample::select(PIECES), 0..8)
+            .prop_map(|pieces| pieces.concat()),
+    ]
+}
+
+/// Lines that are whole commands, so that something can be put before or behind them.
+fn whole() -> impl Strategy<Value = String> {
+    let command = prop::sample::select(vec![
+        "cargo test",
+        "cargo test -p a",
+        "git push",
+        "git status",
+        "rm x",
+        "ls",
+        "cargo $X",
+        "$X y",
+        "RUST_LOG=x cargo test",
+        "sh -c 'git push'",
+        "env cargo test",
+        "cargo test > out/a",
+        "./cargo test",
+    ]);
+    let operator = prop::sample::select(vec![" && ", " | ", "; ", " || ", "\n"]);
+    (
+        command.clone(),
+        prop::collection::vec((operator, command), 0..3),
+    )
+        .prop_map(|(first, more)| {
+            more.into_iter()
+                .fold(first.to_owned(), |line, (operator, command)| {
+                    line + operator + command
+                })
+        })
+}
+
+fn roles() -> impl Strategy<Value = Role> {
+    prop::collection::vec(prop::sample::select(SKILLS), 0..4)
+        .prop_map(|skills| role("some", &skills))
+}
+
+fn rule_sets() -> impl Strategy<Value = Vec<&'static str>> {
+    prop::collection::vec(prop::sample::select(RULES), 0..5)
+}
+
+fn modes() -> impl Strategy<Value = Mode> {
+    prop::sample::select(vec![Mode::Sandbox, Mode::Full])
+}
+
+fn verdict(authority: &Authority<'_>, mode: Mode, rules: &Rules, facts: &Facts) -> Verdict {
+    let asked = asked(Verb::Action(ActionName::TerminalRun), facts);
+    decide(authority, mode, rules, &[], &asked, NOW).verdict
+}
+
+fn quoted(line: &str) -> String {
+    format!("'{}'", line.replace('\'', "'\\''"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 512,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn no_line_panics(text in prop_oneof![lines(), ".*"]) {
+        let facts = line(&text);
+        let _ = verdict(&Authority::of(&role("a", &["*"])), Mode::Full, &rules(RULES), &facts);
+    }
+
+    #[test]
+    fn no_words_panic(words in prop::collection::vec(prop_oneof![lines(), ".*"], 0..6)) {
+        let fact = CommandFact {
+            line: None, argv: words, program: None, cwd: "/work".into(), env: [].into(),
+        };
+        let _ = Line::of(&fact, "/work");
+    }
+
+    #[test]
+    fn no_text_panics(text in prop_oneof![".*", "(fs|terminal|net|\\*)[.a-z]{0,8}[(]?.{0,12}[)]?"]) {
+        let _ = policy::Pattern::parse(&text);
+        let _ = policy::host::Host::parse(&text);
+        let _ = Rules::read(&text, "f", Source::Person);
+        let front = format!("---\n{text}\n---\nbody");
+        let _ = policy::role::read(&front, "f", "f", Source::Person, &[]);
+        let _ = policy::role::read(&text, "f", "f", Source::Person, &[]);
+        let _ = policy::SkillFile::read(&front, "f", "f", Source::Person);
+    }
+
+    #[test]
+    fn no_yaml_panics(pieces in prop::collection::vec(prop::sample::select(vec![
+        "a", ":", " ", "\n", "- ", "[", "]", "{", "}", "\"", "'", "&x", "*x", "!t", "|", ">", "#", "?",
+        "skills", "limits", "mode", "---", "...", "%", "\t", ",", "  ", "é",
+    ]), 0..24)) {
+        let text = format!("---\n{}\n---\n", pieces.concat());
+        let _ = policy::role::read(&text, "f", "f", Source::Person, &[]);
+    }
+
+    #[test]
+    fn a_deny_never_permits_more(
+        text in lines(), role in roles(), some in rule_sets(), more in prop::sample::select(RULES), mode in modes(),
+    ) {
+        prop_assume!(!more.starts_with("allow"));
+        let facts = line(&text);
+        let authority = Authority::of(&role);
+        let mut stricter = rules(&some);
+        stricter.extend(rules(&[more]));
+        prop_assert!(
+            verdict(&authority, mode, &stricter, &facts) >= verdict(&authority, mode, &rules(&some), &facts)
+        );
+    }
+
+    #[test]
+    fn a_parent_never_permits_more(
+        text in lines(), role in roles(), parent in roles(), some in rule_sets(), mode in modes(),
+    ) {
+        let facts = line(&text);
+        let parents = [&parent];
+        let under = verdict(&Authority::under(&role, &parents), mode, &rules(&some), &facts);
+        prop_assert!(under >= verdict(&Authority::of(&role), mode, &rules(&some), &facts));
+        prop_assert!(under >= verdict(&Authority::of(&parent), mode, &rules(&some), &facts));
+    }
+
+    #[test]
+    fn a_wrapper_never_permits_more(
+        text in whole(), role in roles(), some in rule_sets(), mode in modes(),
+        wrapper in prop::sample::select(vec![
+            "sh -c", "bash -euc", "env sh -c", "nohup sh -c", "timeout 5 sh -c", "nice -n 5 bash -c",
+            "sudo sh -c", "watch", "su -c", "eval", "xargs sh -c", "find . -exec sh -c", "./sh -c",
+            "env -S", "time sh -c", "exec sh -c", "command sh -c", "zsh -c", "setsid -x sh -c",
+        ]),
+    ) {
+        let authority = Authority::of(&role);
+        let plain = verdict(&authority, mode, &rules(&some), &line(&text));
+        let wrapped = verdict(&authority, mode, &rules(&some), &line(&format!("{wrapper} {}", quoted(&text))));
+        // A rule that allows the wrapper by its own name is the person's word, as is a skill.
+        prop_assert!(wrapped >= plain, "{wrapped} < {plain}");
+    }
+
+    #[test]
+    fn a_redirection_or_a_pipeline_never_permits_more(
+        text in whole(), role in roles(), some in rule_sets(), mode in modes(),
+        more in prop::sample::select(vec![
+            " > out/b", " > /etc/passwd", " 2> $X", " < in", " | ls", " && cargo test", "; git push",
+            " & ls", "\nrm x", " || true", " | tee a", " <<< x", " >> .git/config",
+        ]),
+    ) {
+        let authority = Authority::of(&role);
+        let plain = verdict(&authority, mode, &rules(&some), &line(&text));
+        let longer = verdict(&authority, mode, &rules(&some), &line(&format!("{text}{more}")));
+        prop_assert!(longer >= plain, "{longer} < {plain}");
+    }
+
+    #[test]
+    fn a_group_around_a_line_changes_nothing(text in whole(), role in roles(), some in rule_sets(), mode in modes()) {
+        let authority = Authority::of(&role);
+        let plain = verdict(&authority, mode, &rules(&some), &line(&text));
+        for grouped in [format!("({text})"), format!("{{ {text}; }}"), format!("if true; then {text}; fi")] {
+            prop_assert_eq!(verdict(&authority, mode, &rules(&some), &line(&grouped)), plain);
+        }
+    }
+}
+
+#[test]
+fn deep_nesting_and_long_lines_are_opaque_not_fatal() {
+    let role = role("a", &["terminal.run(cargo *)"]);
+    for text in [
+        "$(".repeat(50_000),
+        "(".repeat(50_000),
+        "`".repeat(50_001),
+        format!("{}cargo test{}", "$(".repeat(5_000), ")".repeat(5_000)),
+        "sh -c ".repeat(10_000),
+        "env ".repeat(10_000) + "cargo test",
+        "cargo test;".repeat(20_000),
+        "sudo 'a b' ".repeat(5_000),
+    ] {
+        let verdict = verdict(&Authority::of(&role), Mode::Full, &rules(&[]), &line(&text));
+        assert_ne!(verdict, Verdict::Allow);
+    }
+}

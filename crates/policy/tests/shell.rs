@@ -1,0 +1,92 @@
+//! The reader against real shells: where it says that it knows the words, they get the same.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot set itself up has failed"
+)]
+
+mod support;
+
+use std::process::Command;
+
+use policy::command::{Line, Word};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use support::{WORKSPACE, line};
+
+/// Lines that the reader claims to know all of, with the words it sees.
+fn known(text: &str) -> Option<Vec<String>> {
+    let facts = line(&format!("p {text}"));
+    let seen = Line::of(facts.command.as_ref()?, WORKSPACE);
+    let mut acts = seen
+        .commands
+        .iter()
+        .filter(|command| command.words.first().and_then(Word::known) == Some("p"));
+    let (command, None) = (acts.next()?, acts.next()) else {
+        return None;
+    };
+    if seen.commands.len() != 2 || !seen.doubts.is_empty() || !seen.redirections.is_empty() {
+        return None;
+    }
+    let words = command.words.iter().skip(1);
+    words.map(|word| word.known().map(str::to_owned)).collect()
+}
+
+#[test]
+fn words_that_are_known_are_the_words_that_a_shell_hands_on() {
+    let piece = prop::sample::select(vec![
+        "a", "b", "=", " ", "  ", "\t", "'", "\"", "\\", "\\\\", "$", "{", "}", "{}", ",", "..",
+        "~", "*", "?", "[", "]", "#", " #", "!", "-", "/", "^", "%", "@", "+", ":", "'a b'",
+        "\"a b\"", "\\ ", "\\\n", "\"\\$\"", "\"\\a\"", "''", "\"\"", "é", ".", "1",
+    ]);
+    let lines = prop::collection::vec(piece, 0..9).prop_map(|pieces| pieces.concat());
+    let mut runner = TestRunner::deterministic();
+    let mut claimed = Vec::new();
+    for _ in 0..20_000 {
+        let text = lines.new_tree(&mut runner).unwrap().current();
+        claimed.extend(known(&text).map(|words| (text, words)));
+    }
+    assert!(
+        claimed.len() > 1_000,
+        "the reader knows too little: {}",
+        claimed.len()
+    );
+    for shell in ["bash", "sh"] {
+        // The newline ends a comment, which the reader takes away as the shell does.
+        let script: String = std::iter::once("p() { printf '<%s>\\n' \"$@\"; }\n".to_owned())
+            .chain(claimed.iter().map(|(text, words)| match words.is_empty() {
+                true => format!(": {text}\nprintf ';\\n'\n"),
+                false => format!("p {text}\nprintf ';\\n'\n"),
+            }))
+            .collect();
+        let output = Command::new(shell)
+            .args(["-c", &script])
+            .env_clear()
+            .output();
+        let Ok(output) = output else { continue };
+        let told = String::from_utf8(output.stdout).unwrap();
+        let expected: String = claimed
+            .iter()
+            .map(|(_, words)| {
+                words
+                    .iter()
+                    .map(|word| format!("<{word}>\n"))
+                    .collect::<String>()
+                    + ";\n"
+            })
+            .collect();
+        for ((text, _), (told, expected)) in claimed
+            .iter()
+            .zip(told.split(";\n").zip(expected.split(";\n")))
+        {
+            assert_eq!(told, expected, "{shell}: {text:?}");
+        }
+        assert_eq!(
+            told,
+            expected,
+            "{shell}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
