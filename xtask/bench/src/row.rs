@@ -176,6 +176,9 @@ fn told(value: f64, unit: Unit) -> String {
 }
 
 fn times(ratio: f64) -> String {
+    if ratio < 1.0 {
+        return format!("{ratio:.3}×");
+    }
     format!("{}×", digits(ratio))
 }
 
