@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use sandbox::Outcome;
@@ -37,10 +38,12 @@ impl Source {
                 ready = self.0.readable() => ready.map(|()| false)?,
                 _ = end.wait() => true,
             };
-            match self.now(buffer)? {
-                Some(count) => break count,
-                None if ended => return Ok(()),
-                None => {}
+            if ended {
+                // The event loop may not have heard of the last bytes yet, so it is not asked.
+                break self.take(buffer)?;
+            }
+            if let Some(count) = self.now(buffer)? {
+                break count;
             }
         };
         // A program that prints line by line has often printed more by now.
@@ -51,6 +54,15 @@ impl Source {
             }
         }
         Ok(())
+    }
+
+    /// What the kernel has; 0 where there is nothing, now or any more.
+    fn take(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        match rustix::io::read(&self.0, spare_capacity(buffer)) {
+            Ok(count) => Ok(count),
+            Err(Errno::AGAIN | Errno::IO) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// What is there right now; nothing where that is to come, 0 at the end.
