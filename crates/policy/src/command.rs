@@ -136,15 +136,26 @@ const DEEPEST: usize = 8;
 const LONGEST: usize = 64 * 1024;
 
 impl Line {
-    /// What this command would run. A line for the shell comes as the words `sh -c LINE`.
+    /// What this command would run. The shell that the runtime itself puts around a line is not
+    /// shown to rules: nobody asked for it by name.
     #[must_use]
     pub fn of(fact: &CommandFact, workspace: &str) -> Self {
         let mut line = Self::default();
         for name in fact.env.keys() {
             line.doubt_variable(name, variables::steering(name));
         }
-        let words = fact.argv.iter().cloned().map(Word::Known).collect();
-        unwrap::command(words, unwrap::Inside::new(&fact.cwd, workspace), &mut line);
+        let inside = unwrap::Inside::new(&fact.cwd, workspace);
+        match (fact.line.as_ref(), fact.argv.as_slice()) {
+            (Some(text), [shell, flag, script])
+                if text == script && flag == "-c" && unwrap::is_shell(shell) =>
+            {
+                line::read(script, inside, &mut line);
+            }
+            (Some(_) | None, argv) => {
+                let words = argv.iter().cloned().map(Word::Known).collect();
+                unwrap::command(words, inside, &mut line);
+            }
+        }
         line.settle();
         line
     }

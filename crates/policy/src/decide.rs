@@ -9,7 +9,7 @@ use crate::decision::{Because, Decision, Kind, Step, Verdict};
 use crate::grant::{Grant, Time};
 use crate::mode::{Confinement, Mode};
 use crate::pattern::{Fit, Stance};
-use crate::place::{Place, below};
+use crate::place::{Base, Below, Place, Spot};
 use crate::role::Role;
 use crate::rule::{Origin, Rule, Rules, Source};
 use crate::touch::{self, Touch};
@@ -128,29 +128,21 @@ fn judge(
     now: Time,
 ) -> Step {
     let mut voices = Vec::new();
-    voices.extend(by_protection(touch, &asked.place));
-    voices.extend(
-        authority
-            .all()
-            .filter_map(|role| by_skill(touch, role, &asked.place)),
-    );
-    voices.extend(
-        rules
-            .iter()
-            .filter_map(|rule| by_rule(touch, rule, &asked.place)),
-    );
+    voices.extend(by_protection(touch));
+    voices.extend(authority.all().filter_map(|role| by_skill(touch, role)));
+    voices.extend(rules.about(touch).filter_map(|rule| by_rule(touch, rule)));
 
     let allowed = voices
         .iter()
         .any(|voice| voice.kind == Kind::Rule && voice.verdict == Verdict::Allow);
     if !allowed {
-        let (verdict, reason) = default_of(touch, mode, &asked.place);
+        let (verdict, reason) = default_of(touch, mode);
         voices.push(by_mode(verdict, mode, reason));
     }
     let granted = grants.iter().find_map(|grant| {
         let role = &authority.role.name;
         let holds = grant.holds(role, asked.session, asked.place.workspace, now)
-            && grant.pattern.fits(touch, &asked.place, Stance::Permit) == Fit::Yes;
+            && grant.pattern.fits(touch, Stance::Permit) == Fit::Yes;
         holds.then(|| by_grant(grant))
     });
     // A grant answers a question. It cannot answer for a rule that denies, or may.
@@ -193,7 +185,7 @@ fn weight(voice: &Because) -> u8 {
 }
 
 /// What carries authority or runs by itself is not for agents to change, whatever their skills.
-fn by_protection(touch: &Touch, place: &Place<'_>) -> Option<Because> {
+fn by_protection(touch: &Touch) -> Option<Because> {
     let Touch::Path {
         access: Access::Write | Access::Delete,
         path: Some(path),
@@ -202,8 +194,8 @@ fn by_protection(touch: &Touch, place: &Place<'_>) -> Option<Because> {
     else {
         return None;
     };
-    let names = place.inside(path)?;
-    let protection = protected(names.into_iter().map(str::as_bytes))?;
+    let names = path.in_workspace()?;
+    let protection = protected(names.iter().map(String::as_bytes))?;
     Some(Because {
         kind: Kind::Protected,
         verdict: Verdict::Deny,
@@ -214,14 +206,14 @@ fn by_protection(touch: &Touch, place: &Place<'_>) -> Option<Because> {
 }
 
 /// What the role's skills say: nothing where nobody needs one.
-fn by_skill(touch: &Touch, role: &Role, place: &Place<'_>) -> Option<Because> {
+fn by_skill(touch: &Touch, role: &Role) -> Option<Because> {
     if matches!(touch, Touch::Command(command) if command.part == Part::Surrounds) {
         return None;
     }
     let best = role
         .skills
         .iter()
-        .map(|skill| (skill.pattern.fits(touch, place, Stance::Permit), skill))
+        .map(|skill| (skill.pattern.fits(touch, Stance::Permit), skill))
         .max_by_key(|(fit, _)| *fit)
         .filter(|(fit, _)| *fit != Fit::No);
     let wanted = touch.skill();
@@ -256,12 +248,12 @@ fn by_skill(touch: &Touch, role: &Role, place: &Place<'_>) -> Option<Because> {
     })
 }
 
-fn by_rule(touch: &Touch, rule: &Rule, place: &Place<'_>) -> Option<Because> {
+fn by_rule(touch: &Touch, rule: &Rule) -> Option<Because> {
     let stance = match rule.verdict {
         Verdict::Allow => Stance::Permit,
         Verdict::Ask | Verdict::Deny => Stance::Restrict,
     };
-    let (kind, verdict, text) = match (rule.pattern.fits(touch, place, stance), rule.verdict) {
+    let (kind, verdict, text) = match (rule.pattern.fits(touch, stance), rule.verdict) {
         (Fit::No, _) | (Fit::Maybe, Verdict::Allow) => return None,
         (Fit::Yes, Verdict::Allow) if rule.origin.source == Source::Untrusted => {
             (Kind::Untrusted, Verdict::Allow, rule.pattern.to_string())
@@ -311,7 +303,7 @@ fn builtin_origin() -> Origin {
 }
 
 /// What holds where no rule says anything.
-fn default_of(touch: &Touch, mode: Mode, place: &Place<'_>) -> (Verdict, &'static str) {
+fn default_of(touch: &Touch, mode: Mode) -> (Verdict, &'static str) {
     if matches!(touch, Touch::Command(command) if command.part == Part::Surrounds) {
         return (Verdict::Allow, "what it runs is looked at on its own");
     }
@@ -328,7 +320,7 @@ fn default_of(touch: &Touch, mode: Mode, place: &Place<'_>) -> (Verdict, &'stati
                 access, path, by, ..
             },
         ) => match (path, by) {
-            (Some(path), _) if place.inside(path).is_some() => {
+            (Some(path), _) if path.in_workspace().is_some() => {
                 (Verdict::Allow, "it stays inside the wall")
             }
             (Some(path), None) if is_in_room(path, *access) => {
@@ -346,10 +338,13 @@ fn default_of(touch: &Touch, mode: Mode, place: &Place<'_>) -> (Verdict, &'stati
 
 /// Paths outside the workspace that a confined command has: its own `/tmp`, and the system's
 /// folders for reading.
-fn is_in_room(path: &str, access: Access) -> bool {
+fn is_in_room(path: &Spot, access: Access) -> bool {
     let folders: &[&str] = match access {
-        Access::Read => &["/tmp", "/usr", "/bin", "/lib", "/lib64", "/proc"],
-        Access::Write | Access::Delete => &["/tmp"],
+        Access::Read => &["tmp", "usr", "bin", "lib", "lib64", "proc"],
+        Access::Write | Access::Delete => &["tmp"],
     };
-    folders.iter().any(|folder| below(folder, path).is_some())
+    match path.below(Base::Root) {
+        Below::Names([first, ..]) => folders.contains(&first.as_str()),
+        Below::Names([]) | Below::Above | Below::Elsewhere | Below::Unknown => false,
+    }
 }

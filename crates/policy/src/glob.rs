@@ -133,41 +133,64 @@ impl PathGlob {
         Ok(Self(alternatives))
     }
 
+    /// The name that everything it fits begins with, where there is one.
+    pub(crate) fn first_name(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [parts] => match parts.first() {
+                Some(Part::Name(NameGlob::Literal(name))) => Some(name),
+                Some(Part::Name(NameGlob::Wild(_)) | Part::Deep) | None => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Whether it fits exactly these names.
-    pub(crate) fn fits(&self, names: &[&str]) -> bool {
-        self.0.iter().any(|parts| {
-            wild(
-                parts,
-                names,
-                |part| *part == Part::Deep,
-                |part, name| match part {
-                    Part::Deep => false,
-                    Part::Name(glob) => glob.fits(name),
-                },
-            )
-        })
+    pub(crate) fn fits(&self, names: &[impl AsRef<str>]) -> bool {
+        self.0.iter().any(|parts| fits_names(parts, names))
     }
 
     /// Whether it fits these names or a folder above them.
-    pub(crate) fn fits_or_holds(&self, names: &[&str]) -> bool {
-        // The workspace itself is named by no pattern but `**`.
-        (0..=names.len()).any(|end| (end > 0 || names.is_empty()) && self.fits(&names[..end]))
+    pub(crate) fn fits_or_holds(&self, names: &[impl AsRef<str>]) -> bool {
+        let Some(first) = names.first() else {
+            return self.fits(names);
+        };
+        self.0.iter().any(|parts| {
+            // Most patterns part ways at the first name.
+            let begins = match parts.first() {
+                Some(Part::Name(glob)) => glob.fits(first.as_ref()),
+                Some(Part::Deep) => true,
+                None => false,
+            };
+            begins && (1..=names.len()).any(|end| fits_names(parts, &names[..end]))
+        })
     }
 
     /// Whether something below these names could fit.
-    pub(crate) fn reaches_below(&self, names: &[&str]) -> bool {
+    pub(crate) fn reaches_below(&self, names: &[impl AsRef<str>]) -> bool {
         self.0.iter().any(|parts| {
             for (index, name) in names.iter().enumerate() {
                 match parts.get(index) {
                     None => return false,
                     Some(Part::Deep) => return true,
-                    Some(Part::Name(glob)) if glob.fits(name) => {}
+                    Some(Part::Name(glob)) if glob.fits(name.as_ref()) => {}
                     Some(Part::Name(_)) => return false,
                 }
             }
             true
         })
     }
+}
+
+fn fits_names(parts: &[Part], names: &[impl AsRef<str>]) -> bool {
+    wild(
+        parts,
+        names,
+        |part| *part == Part::Deep,
+        |part, name| match part {
+            Part::Deep => false,
+            Part::Name(glob) => glob.fits(name.as_ref()),
+        },
+    )
 }
 
 fn braces(text: &str) -> Result<Vec<String>, BadGlob> {

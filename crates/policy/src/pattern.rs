@@ -9,14 +9,12 @@
 //!   within one word.
 
 use protocol::ActionName;
-use protocol::facts::Access;
 
-use crate::command::{About, Command, Part, Word, base_name, is_plain_program};
+use crate::command::base_name;
 use crate::glob::{BadGlob, NameGlob, PathGlob};
 use crate::host::{BadHost, Host};
 use crate::mistake::closest;
-use crate::place::{Place, below, names};
-use crate::touch::Touch;
+use crate::place::Base;
 
 /// How surely a pattern fits. The order is that of sureness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,12 +40,12 @@ pub enum Stance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
-    name: Name,
-    argument: Argument,
+    pub(crate) name: Name,
+    pub(crate) argument: Argument,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Name {
+pub(crate) enum Name {
     Everything,
     Files,
     Terminals,
@@ -56,26 +54,49 @@ enum Name {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Argument {
+pub(crate) enum Argument {
     Any,
     Path(Base, PathGlob),
     Command(Vec<NameGlob>, Rest),
     Host(Host),
 }
 
-/// What a path pattern is measured from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
-    Workspace,
-    Root,
-    Home,
-}
-
 /// What may follow the words of a command pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+pub(crate) enum Rest {
     Nothing,
     Anything,
+}
+
+/// What a pattern is about, roughly: a pattern fits nothing outside its topic.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Topic {
+    Everything,
+    /// Files, wherever they are.
+    Files,
+    /// Files below this name in the workspace.
+    Folder(String),
+    Hosts,
+    /// Commands, whichever the program.
+    Commands,
+    /// Commands of the program with this name.
+    Program(String),
+}
+
+impl Topic {
+    pub(crate) fn is_command(&self) -> bool {
+        match self {
+            Self::Commands | Self::Program(_) => true,
+            Self::Everything | Self::Files | Self::Folder(_) | Self::Hosts => false,
+        }
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        match self {
+            Self::Files | Self::Folder(_) => true,
+            Self::Everything | Self::Hosts | Self::Commands | Self::Program(_) => false,
+        }
+    }
 }
 
 /// Why a pattern cannot be read.
@@ -149,112 +170,35 @@ impl Pattern {
         })
     }
 
+    pub(crate) fn topic(&self) -> Topic {
+        match (self.name, &self.argument) {
+            (Name::Everything, _) => Topic::Everything,
+            (_, Argument::Path(Base::Workspace, glob)) => match glob.first_name() {
+                Some(name) => Topic::Folder(name.to_owned()),
+                None => Topic::Files,
+            },
+            (Name::Files, _) => Topic::Files,
+            (Name::Net, _) => Topic::Hosts,
+            (Name::Action(action), _) if is_files(action) => Topic::Files,
+            (Name::Action(_) | Name::Terminals, Argument::Command(words, _)) => match words.first()
+            {
+                Some(NameGlob::Literal(program)) => Topic::Program(base_name(program).to_owned()),
+                Some(NameGlob::Wild(_)) | None => Topic::Commands,
+            },
+            (Name::Action(_) | Name::Terminals, _) => Topic::Commands,
+        }
+    }
+
     /// As it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
-    }
-
-    /// Whether it fits this thing.
-    pub(crate) fn fits(&self, touch: &Touch, place: &Place<'_>, stance: Stance) -> Fit {
-        if !self.names(touch) {
-            return Fit::No;
-        }
-        match (&self.argument, touch) {
-            (Argument::Any, Touch::Command(command)) if command.part == Part::Surrounds => {
-                // `deny terminal.run` is met by the commands that act, and by the use of the action.
-                Fit::No
-            }
-            (Argument::Any, Touch::Unknown(doubt)) => match (doubt.about, stance) {
-                (About::Behaviour, Stance::Restrict) => Fit::No,
-                (About::Behaviour | About::Commands, _) => Fit::Yes,
-            },
-            (Argument::Any, _) => Fit::Yes,
-            (Argument::Path(base, glob), Touch::Path { path, tree, .. }) => match path {
-                Some(path) => fits_path(*base, glob, path, *tree, place, stance),
-                None => Fit::Maybe,
-            },
-            (Argument::Command(words, rest), Touch::Command(command)) => {
-                fits_command(words, *rest, command, stance)
-            }
-            (Argument::Command(..), Touch::Unknown(doubt)) => match (doubt.about, stance) {
-                (About::Behaviour, Stance::Restrict) => Fit::No,
-                (About::Behaviour | About::Commands, _) => Fit::Maybe,
-            },
-            (Argument::Command(..), Touch::Typed) => Fit::Maybe,
-            // Whoever may run some command may look after it.
-            (Argument::Command(..), Touch::Use(_)) => match stance {
-                Stance::Permit => Fit::Yes,
-                Stance::Restrict => Fit::No,
-            },
-            (Argument::Host(pattern), Touch::Host { host, .. }) => {
-                match host.as_ref().and_then(|host| pattern.fits(host)) {
-                    Some(true) => Fit::Yes,
-                    Some(false) => Fit::No,
-                    None => Fit::Maybe,
-                }
-            }
-            (Argument::Path(..) | Argument::Command(..) | Argument::Host(_), _) => Fit::No,
-        }
-    }
-
-    /// Whether its name stands for this kind of thing.
-    fn names(&self, touch: &Touch) -> bool {
-        let action = match self.name {
-            Name::Everything => return true,
-            Name::Files => return matches!(touch, Touch::Path { .. }),
-            Name::Terminals => return !matches!(touch, Touch::Path { .. } | Touch::Host { .. }),
-            Name::Net => return matches!(touch, Touch::Host { .. }),
-            Name::Action(action) => action,
-        };
-        match touch {
-            Touch::Path { access, by, .. } => {
-                *by == Some(action)
-                    || action
-                        == match access {
-                            Access::Read => ActionName::FsRead,
-                            Access::Write => ActionName::FsWrite,
-                            Access::Delete => ActionName::FsDelete,
-                        }
-            }
-            Touch::Command(_) | Touch::Unknown(_) => action == ActionName::TerminalRun,
-            Touch::Typed => matches!(action, ActionName::TerminalRun | ActionName::TerminalWrite),
-            Touch::Use(used) => {
-                action == *used || (action == ActionName::TerminalRun && is_upkeep(*used))
-            }
-            Touch::Host { .. } => false,
-        }
     }
 }
 
 impl std::fmt::Display for Pattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)
-    }
-}
-
-/// Actions on what one's own commands are doing.
-fn is_upkeep(action: ActionName) -> bool {
-    match action {
-        ActionName::TerminalResize
-        | ActionName::TerminalClose
-        | ActionName::TerminalList
-        | ActionName::TerminalRead
-        | ActionName::TerminalStop => true,
-        ActionName::FsRead
-        | ActionName::FsList
-        | ActionName::FsStat
-        | ActionName::FsGlob
-        | ActionName::FsSearch
-        | ActionName::FsWrite
-        | ActionName::FsEdit
-        | ActionName::FsPatch
-        | ActionName::FsMkdir
-        | ActionName::FsMove
-        | ActionName::FsDelete
-        | ActionName::TerminalRun
-        | ActionName::TerminalOpen
-        | ActionName::TerminalWrite => false,
     }
 }
 
@@ -274,8 +218,11 @@ fn read_name(name: &str) -> Result<Name, BadPattern> {
     }
 }
 
+fn is_files(action: ActionName) -> bool {
+    action.as_str().starts_with("fs.")
+}
+
 fn read_argument(name: Name, argument: &str, text: &str) -> Result<Argument, BadPattern> {
-    let is_files = |action: ActionName| action.as_str().starts_with("fs.");
     let bad_glob = |error| BadPattern::Glob(text.to_owned(), error);
     match name {
         Name::Files => {}
@@ -310,120 +257,4 @@ fn read_argument(name: Name, argument: &str, text: &str) -> Result<Argument, Bad
         base,
         PathGlob::parse(glob).map_err(bad_glob)?,
     ))
-}
-
-fn fits_path(
-    base: Base,
-    glob: &PathGlob,
-    path: &str,
-    tree: bool,
-    place: &Place<'_>,
-    stance: Stance,
-) -> Fit {
-    let folder = match base {
-        Base::Workspace => place.workspace,
-        Base::Root => "/",
-        Base::Home => match place.home {
-            Some(home) => home,
-            None => return Fit::Maybe,
-        },
-    };
-    let Some(inner) = below(folder, path) else {
-        // A whole tree that holds the pattern's folder holds what the pattern names.
-        let holds = tree && names(folder).starts_with(&names(path));
-        return match stance {
-            Stance::Restrict if holds => Fit::Maybe,
-            Stance::Restrict | Stance::Permit => Fit::No,
-        };
-    };
-    match stance {
-        Stance::Permit if !tree => when(glob.fits(&inner)),
-        // A tree is permitted only by a pattern that fits whatever is in it.
-        Stance::Permit => {
-            let mut deep = inner;
-            deep.extend(["\u{0}", "\u{0}"]);
-            when(glob.fits(&deep[..deep.len() - 2]) && glob.fits(&deep))
-        }
-        Stance::Restrict if glob.fits_or_holds(&inner) => Fit::Yes,
-        Stance::Restrict if tree && glob.reaches_below(&inner) => Fit::Maybe,
-        Stance::Restrict => Fit::No,
-    }
-}
-
-fn when(fits: bool) -> Fit {
-    if fits { Fit::Yes } else { Fit::No }
-}
-
-fn fits_command(pattern: &[NameGlob], rest: Rest, command: &Command, stance: Stance) -> Fit {
-    let fit = in_order(pattern, rest, &command.words, stance);
-    if fit == Fit::Yes || stance == Stance::Permit {
-        return fit;
-    }
-    // `git -C x push` may be `git push`: options and what follows them can stand in between.
-    let Some((program, words)) = command.words.split_first() else {
-        return fit;
-    };
-    let mut kept = vec![program.clone()];
-    let mut after_option = false;
-    let mut words = words.iter();
-    for word in words.by_ref() {
-        let next = pattern.get(kept.len());
-        let is_next = word
-            .known()
-            .is_some_and(|text| next.is_some_and(|next| next.fits(text)));
-        let is_option = word.known().is_some_and(|text| text.starts_with('-'));
-        if is_next || !(is_option || after_option) {
-            kept.push(word.clone());
-        }
-        after_option = is_option && !is_next;
-        if kept.len() >= pattern.len() {
-            break;
-        }
-    }
-    kept.extend(words.cloned());
-    match in_order(pattern, rest, &kept, stance) {
-        Fit::No => fit,
-        Fit::Maybe | Fit::Yes => Fit::Maybe,
-    }
-}
-
-/// Whether the words of a command are those of the pattern, one by one.
-fn in_order(pattern: &[NameGlob], rest: Rest, words: &[Word], stance: Stance) -> Fit {
-    let mut words = words.iter();
-    let mut sure = Fit::Yes;
-    for (index, glob) in pattern.iter().enumerate() {
-        match words.next() {
-            Some(Word::Known(word)) if index == 0 => match fits_program(glob, word, stance) {
-                Fit::No => return Fit::No,
-                fit => sure = sure.min(fit),
-            },
-            Some(Word::Known(word)) if glob.fits(word) => {}
-            Some(Word::Known(_)) | None => return Fit::No,
-            Some(Word::One(_)) => sure = Fit::Maybe,
-            Some(Word::Some(_)) => return Fit::Maybe,
-        }
-    }
-    match (rest, words.next()) {
-        (Rest::Anything, _) | (Rest::Nothing, None) => sure,
-        (Rest::Nothing, Some(Word::Some(_))) => Fit::Maybe,
-        (Rest::Nothing, Some(Word::Known(_) | Word::One(_))) => Fit::No,
-    }
-}
-
-/// A path in front does not hide a name from a rule that restricts; for one that permits, only the
-/// system's own folders hold the program of that name.
-fn fits_program(glob: &NameGlob, word: &str, stance: Stance) -> Fit {
-    if glob.fits(word) {
-        return Fit::Yes;
-    }
-    let name = base_name(word);
-    match stance {
-        Stance::Restrict => when(match glob {
-            NameGlob::Literal(literal) => base_name(literal) == name,
-            NameGlob::Wild(_) => glob.fits(name),
-        }),
-        Stance::Permit if !glob.fits(name) => Fit::No,
-        Stance::Permit if is_plain_program(word) => Fit::Yes,
-        Stance::Permit => Fit::Maybe,
-    }
 }

@@ -36,10 +36,93 @@ pub(crate) fn absolute(cwd: &str, path: &str) -> String {
     format!("/{}", names(&joined).join("/"))
 }
 
-impl Place<'_> {
-    /// The names below the workspace, where the path is in it.
-    pub(crate) fn inside<'p>(&self, path: &'p str) -> Option<Vec<&'p str>> {
-        below(self.workspace, path)
+/// A path and where it lies, worked out once for all patterns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    text: String,
+    names: Vec<String>,
+    workspace: Lies,
+    home: Lies,
+}
+
+/// How a path lies to a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lies {
+    /// In it: its names below begin here.
+    Inside(usize),
+    /// Above it.
+    Above,
+    /// Neither.
+    Elsewhere,
+    /// Nobody said where the folder is.
+    Unknown,
+}
+
+/// What a path pattern is measured from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Base {
+    Workspace,
+    Root,
+    Home,
+}
+
+/// How a path lies to the folder that a pattern is measured from.
+pub(crate) enum Below<'s> {
+    Names(&'s [String]),
+    Above,
+    Elsewhere,
+    Unknown,
+}
+
+impl Spot {
+    /// A real, absolute path.
+    #[must_use]
+    pub fn new(path: &str, place: &Place<'_>) -> Self {
+        let own = names(path);
+        let lies = |folder: &str| {
+            let folder = names(folder);
+            if own.starts_with(&folder) {
+                Lies::Inside(folder.len())
+            } else if folder.starts_with(&own) {
+                Lies::Above
+            } else {
+                Lies::Elsewhere
+            }
+        };
+        Self {
+            text: path.to_owned(),
+            workspace: lies(place.workspace),
+            home: place.home.map_or(Lies::Unknown, lies),
+            names: own.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Its names below the workspace, where it is in it.
+    pub(crate) fn in_workspace(&self) -> Option<&[String]> {
+        match self.below(Base::Workspace) {
+            Below::Names(names) => Some(names),
+            Below::Above | Below::Elsewhere | Below::Unknown => None,
+        }
+    }
+
+    pub(crate) fn below(&self, base: Base) -> Below<'_> {
+        let lies = match base {
+            Base::Workspace => self.workspace,
+            Base::Root => Lies::Inside(0),
+            Base::Home => self.home,
+        };
+        match lies {
+            Lies::Inside(from) => Below::Names(&self.names[from..]),
+            Lies::Above => Below::Above,
+            Lies::Elsewhere => Below::Elsewhere,
+            Lies::Unknown => Below::Unknown,
+        }
+    }
+}
+
+impl std::fmt::Display for Spot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

@@ -9,12 +9,17 @@
 //! allow = "net(crates.io:443)"
 //! ```
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use crate::command::{Word, base_name};
 use crate::decision::Verdict;
 use crate::mistake::{Mistake, Weight};
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Topic};
+use crate::place::Spot;
+use crate::touch::Touch;
 
 /// Whose word something is. The order is that of weight: of two roles with one name, the larger
 /// wins.
@@ -76,7 +81,12 @@ pub struct Rule {
 
 /// All rules that count. Their order means nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules(Vec<Rule>);
+pub struct Rules {
+    all: Vec<Rule>,
+    /// Which of them are about what, so that a thousand rules cost no more than the few that
+    /// matter.
+    index: HashMap<Topic, Vec<usize>>,
+}
 
 /// The file as it is written. `ward.toml` may hold more than rules, but nothing else is known yet.
 #[derive(Debug, Deserialize)]
@@ -158,7 +168,7 @@ impl Rules {
             }
         }
         if mistakes.is_empty() {
-            Ok(Self(rules))
+            Ok(rules.into_iter().collect())
         } else {
             Err(mistakes)
         }
@@ -166,21 +176,181 @@ impl Rules {
 
     /// Adds the rules of another file.
     pub fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
+        other.all.into_iter().for_each(|rule| self.push(rule));
     }
 
     /// Adds one rule.
     pub fn push(&mut self, rule: Rule) {
-        self.0.push(rule);
+        let topic = rule.pattern.topic();
+        self.index.entry(topic).or_default().push(self.all.len());
+        self.all.push(rule);
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.0.iter()
+        self.all.iter()
+    }
+
+    /// Those that may have a say about this, in the order written.
+    pub(crate) fn about(&self, touch: &Touch) -> impl Iterator<Item = &Rule> {
+        let mut found = Vec::new();
+        let mut add = |topic: &Topic| found.extend(self.index.get(topic).into_iter().flatten());
+        add(&Topic::Everything);
+        match touch {
+            Touch::Path { path, .. } => match path.as_ref().map(Spot::in_workspace) {
+                Some(Some([first, ..])) => {
+                    add(&Topic::Files);
+                    add(&Topic::Folder(first.clone()));
+                }
+                // Not in the workspace, or all of it, or not known.
+                Some(Some([]) | None) | None => {
+                    let topics = self.index.keys().filter(|topic| topic.is_file());
+                    topics.for_each(add);
+                }
+            },
+            Touch::Host { .. } => add(&Topic::Hosts),
+            Touch::Use(_) => add(&Topic::Commands),
+            Touch::Command(command) => match command.words.first().and_then(Word::known) {
+                Some(program) => {
+                    add(&Topic::Commands);
+                    add(&Topic::Program(base_name(program).to_owned()));
+                }
+                None => self
+                    .index
+                    .keys()
+                    .filter(|topic| topic.is_command())
+                    .for_each(add),
+            },
+            Touch::Unknown(_) | Touch::Typed => {
+                self.index
+                    .keys()
+                    .filter(|topic| topic.is_command())
+                    .for_each(add);
+            }
+        }
+        found.sort_unstable();
+        found.into_iter().map(|index: &usize| &self.all[*index])
+    }
+}
+
+impl FromIterator<Rule> for Rules {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+        let mut all = Self::default();
+        rules.into_iter().for_each(|rule| all.push(rule));
+        all
     }
 }
 
 /// The line, from 1, at this byte.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::ActionName;
+    use protocol::facts::Access;
+
+    use super::*;
+    use crate::command::{About, Command, Doubt, Part};
+    use crate::pattern::{Fit, Stance};
+    use crate::place::Place;
+    use crate::touch::Reach;
+
+    #[test]
+    fn the_index_leaves_out_nothing_that_would_restrict() {
+        let patterns = [
+            "*",
+            "fs.*",
+            "fs.read",
+            "fs.edit(src/**)",
+            "fs.write(src)",
+            "fs.write(**/a)",
+            "fs.write(/etc/**)",
+            "fs.write(~/x)",
+            "fs.write({src,etc}/a)",
+            "terminal.*",
+            "terminal.run",
+            "net",
+            "net(a.org)",
+            "terminal.run(git push *)",
+            "terminal.run(/usr/bin/git push)",
+            "terminal.run(* push)",
+            "terminal.run(g?t *)",
+            "terminal.run(*)",
+            "terminal.write",
+            "terminal.list",
+        ];
+        let rules: Rules = patterns
+            .iter()
+            .map(|pattern| Rule {
+                verdict: Verdict::Deny,
+                pattern: Pattern::parse(pattern).unwrap(),
+                reason: String::new(),
+                origin: Origin {
+                    source: Source::Person,
+                    file: String::new(),
+                    line: 1,
+                },
+            })
+            .collect();
+        let words = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| Word::Known((*word).to_owned()))
+                .collect()
+        };
+        let command = |words| {
+            Touch::Command(Command {
+                words,
+                part: Part::Acts,
+            })
+        };
+        let place = Place {
+            workspace: "/work",
+            home: None,
+        };
+        let path = |path: Option<&str>, reach| Touch::Path {
+            access: Access::Write,
+            path: path.map(|path| Spot::new(path, &place)),
+            reach,
+            by: Some(ActionName::FsEdit),
+            shown: String::new(),
+        };
+        let touches = [
+            command(words(&["git", "push"])),
+            command(words(&["./git", "push"])),
+            command(words(&["ls"])),
+            command(vec![
+                Word::One("$X".to_owned()),
+                Word::Known("push".to_owned()),
+            ]),
+            Touch::Unknown(Doubt {
+                about: About::Commands,
+                reason: String::new(),
+            }),
+            Touch::Typed,
+            Touch::Use(ActionName::TerminalRun),
+            Touch::Use(ActionName::TerminalList),
+            Touch::Host {
+                host: None,
+                shown: String::new(),
+            },
+            path(Some("/work/src/a"), Reach::Itself),
+            path(Some("/work/src"), Reach::Tree),
+            path(Some("/work"), Reach::Tree),
+            path(Some("/"), Reach::Tree),
+            path(Some("/etc/passwd"), Reach::Itself),
+            path(None, Reach::Itself),
+        ];
+        for touch in &touches {
+            let fits = |rule: &&Rule| rule.pattern.fits(touch, Stance::Restrict) != Fit::No;
+            let all: Vec<&Rule> = rules.iter().filter(fits).collect();
+            assert_eq!(
+                rules.about(touch).filter(fits).collect::<Vec<_>>(),
+                all,
+                "{touch}"
+            );
+        }
+    }
 }

@@ -7,6 +7,7 @@ use protocol::facts::{Access, EntryKind};
 use crate::command::{Command, Doubt, Line, Way};
 use crate::decide::{Asked, Verb};
 use crate::host::Host;
+use crate::place::Spot;
 
 /// One thing that an action would touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +17,9 @@ pub enum Touch {
         /// What happens to it.
         access: Access,
         /// Where it is; [`None`] where that cannot be known.
-        path: Option<String>,
+        path: Option<Spot>,
         /// Whether all below it is touched as well.
-        tree: bool,
+        reach: Reach,
         /// The file action; [`None`] for a redirection, which a command does.
         by: Option<ActionName>,
         /// As written.
@@ -41,6 +42,15 @@ pub enum Touch {
     },
 }
 
+/// How much of a path is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It alone.
+    Itself,
+    /// It and everything in it.
+    Tree,
+}
+
 /// Everything that this would touch.
 pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
     let facts = asked.facts;
@@ -54,8 +64,12 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
         let folder = fact.kind == Some(EntryKind::Directory);
         touches.push(Touch::Path {
             access: fact.access,
-            path: Some(fact.path.clone()),
-            tree: folder && action.is_none_or(goes_deep),
+            path: Some(Spot::new(&fact.path, &asked.place)),
+            reach: if folder && action.is_none_or(goes_deep) {
+                Reach::Tree
+            } else {
+                Reach::Itself
+            },
             by: files,
             shown: fact.path.clone(),
         });
@@ -64,7 +78,7 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
         touches.push(Touch::Path {
             access: usual_access(by),
             path: None,
-            tree: true,
+            reach: Reach::Tree,
             by: Some(by),
             shown: "a path that is not known".to_owned(),
         });
@@ -111,8 +125,8 @@ fn add_command(asked: &Asked<'_>, touches: &mut Vec<Touch>) {
                     Way::Read => Access::Read,
                     Way::Write => Access::Write,
                 },
-                path: redirection.path,
-                tree: false,
+                path: redirection.path.map(|path| Spot::new(&path, &asked.place)),
+                reach: Reach::Itself,
                 by: None,
                 shown: redirection.shown,
             }),
@@ -183,7 +197,7 @@ impl std::fmt::Display for Touch {
             Self::Path {
                 access,
                 path,
-                tree,
+                reach,
                 shown,
                 ..
             } => {
@@ -192,7 +206,10 @@ impl std::fmt::Display for Touch {
                     Access::Write => "write",
                     Access::Delete => "delete",
                 };
-                let all = if *tree { " and all in it" } else { "" };
+                let all = match reach {
+                    Reach::Itself => "",
+                    Reach::Tree => " and all in it",
+                };
                 match path {
                     Some(path) => write!(f, "{verb} {path}{all}"),
                     None => write!(f, "{verb} {shown}, wherever that is"),

@@ -70,15 +70,12 @@ fn table(lines: &[&str]) -> String {
                 Part::Acts => "runs",
                 Part::Surrounds => "through",
             };
-            // The shell that reads the line is in every one of them.
-            if !command.to_string().starts_with("/bin/bash -c") {
-                writeln!(
-                    table,
-                    "    {part} {}",
-                    command.to_string().replace('\n', "⏎")
-                )
-                .unwrap();
-            }
+            writeln!(
+                table,
+                "    {part} {}",
+                command.to_string().replace('\n', "⏎")
+            )
+            .unwrap();
         }
         for redirection in &seen.redirections {
             let path = redirection.path.as_deref().unwrap_or("somewhere");

@@ -26,7 +26,7 @@ fn known(text: &str) -> Option<Vec<String>> {
     let (command, None) = (acts.next()?, acts.next()) else {
         return None;
     };
-    if seen.commands.len() != 2 || !seen.doubts.is_empty() || !seen.redirections.is_empty() {
+    if seen.commands.len() != 1 || !seen.doubts.is_empty() || !seen.redirections.is_empty() {
         return None;
     }
     let words = command.words.iter().skip(1);

@@ -176,6 +176,11 @@ const UNREAD: &[&str] = &[
     "csh", "elvish", "fish", "mksh", "nu", "parallel", "pwsh", "tcsh", "xonsh", "zsh",
 ];
 
+/// Whether this is a shell whose language we read.
+pub(super) fn is_shell(program: &str) -> bool {
+    is_plain_program(program) && SHELLS.contains(&base_name(program))
+}
+
 /// Builtins that change what later words or names mean, or run a text as a script.
 const CHANGERS: &[&str] = &[
     ".",

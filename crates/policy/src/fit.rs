@@ -1,0 +1,229 @@
+//! Whether a pattern fits one of the things that an action would touch.
+
+use protocol::ActionName;
+use protocol::facts::Access;
+
+use crate::command::{About, Command, Part, Word, base_name, is_plain_program};
+use crate::glob::{NameGlob, PathGlob};
+use crate::pattern::{Argument, Fit, Name, Pattern, Rest, Stance};
+use crate::place::{Base, Below, Spot};
+use crate::touch::{Reach, Touch};
+
+impl Pattern {
+    /// Whether it fits this thing.
+    pub(crate) fn fits(&self, touch: &Touch, stance: Stance) -> Fit {
+        if !self.names(touch) {
+            return Fit::No;
+        }
+        match (&self.argument, touch) {
+            (Argument::Any, Touch::Command(command)) if command.part == Part::Surrounds => {
+                // `deny terminal.run` is met by the commands that act, and by the use of the action.
+                Fit::No
+            }
+            (Argument::Any, Touch::Unknown(doubt)) => match (doubt.about, stance) {
+                (About::Behaviour, Stance::Restrict) => Fit::No,
+                (About::Behaviour | About::Commands, _) => Fit::Yes,
+            },
+            (Argument::Any, _) => Fit::Yes,
+            (Argument::Path(base, glob), Touch::Path { path, reach, .. }) => match path {
+                Some(path) => fits_path(*base, glob, path, *reach, stance),
+                None => Fit::Maybe,
+            },
+            (Argument::Command(words, rest), Touch::Command(command)) => {
+                fits_command(words, *rest, command, stance)
+            }
+            (Argument::Command(..), Touch::Unknown(doubt)) => match (doubt.about, stance) {
+                (About::Behaviour, Stance::Restrict) => Fit::No,
+                (About::Behaviour | About::Commands, _) => Fit::Maybe,
+            },
+            (Argument::Command(..), Touch::Typed) => Fit::Maybe,
+            // Whoever may run some command may look after it.
+            (Argument::Command(..), Touch::Use(_)) => match stance {
+                Stance::Permit => Fit::Yes,
+                Stance::Restrict => Fit::No,
+            },
+            (Argument::Host(pattern), Touch::Host { host, .. }) => {
+                match host.as_ref().and_then(|host| pattern.fits(host)) {
+                    Some(true) => Fit::Yes,
+                    Some(false) => Fit::No,
+                    None => Fit::Maybe,
+                }
+            }
+            (Argument::Path(..) | Argument::Command(..) | Argument::Host(_), _) => Fit::No,
+        }
+    }
+
+    /// Whether its name stands for this kind of thing.
+    fn names(&self, touch: &Touch) -> bool {
+        let action = match self.name {
+            Name::Everything => return true,
+            Name::Files => return matches!(touch, Touch::Path { .. }),
+            Name::Terminals => return !matches!(touch, Touch::Path { .. } | Touch::Host { .. }),
+            Name::Net => return matches!(touch, Touch::Host { .. }),
+            Name::Action(action) => action,
+        };
+        match touch {
+            Touch::Path { access, by, .. } => {
+                *by == Some(action)
+                    || action
+                        == match access {
+                            Access::Read => ActionName::FsRead,
+                            Access::Write => ActionName::FsWrite,
+                            Access::Delete => ActionName::FsDelete,
+                        }
+            }
+            Touch::Command(_) | Touch::Unknown(_) => action == ActionName::TerminalRun,
+            Touch::Typed => matches!(action, ActionName::TerminalRun | ActionName::TerminalWrite),
+            Touch::Use(used) => {
+                action == *used || (action == ActionName::TerminalRun && is_upkeep(*used))
+            }
+            Touch::Host { .. } => false,
+        }
+    }
+}
+
+/// Actions on what one's own commands are doing.
+fn is_upkeep(action: ActionName) -> bool {
+    match action {
+        ActionName::TerminalResize
+        | ActionName::TerminalClose
+        | ActionName::TerminalList
+        | ActionName::TerminalRead
+        | ActionName::TerminalStop => true,
+        ActionName::FsRead
+        | ActionName::FsList
+        | ActionName::FsStat
+        | ActionName::FsGlob
+        | ActionName::FsSearch
+        | ActionName::FsWrite
+        | ActionName::FsEdit
+        | ActionName::FsPatch
+        | ActionName::FsMkdir
+        | ActionName::FsMove
+        | ActionName::FsDelete
+        | ActionName::TerminalRun
+        | ActionName::TerminalOpen
+        | ActionName::TerminalWrite => false,
+    }
+}
+
+fn fits_path(base: Base, glob: &PathGlob, spot: &Spot, reach: Reach, stance: Stance) -> Fit {
+    let inner = match (spot.below(base), stance, reach) {
+        (Below::Names(names), _, _) => names,
+        (Below::Unknown, _, _) => return Fit::Maybe,
+        // A whole tree that holds the pattern's folder holds what the pattern names.
+        (Below::Above, Stance::Restrict, Reach::Tree) => return Fit::Maybe,
+        (Below::Above | Below::Elsewhere, _, _) => return Fit::No,
+    };
+    match (stance, reach) {
+        (Stance::Permit, Reach::Itself) => when(glob.fits(inner)),
+        // A tree is permitted only by a pattern that fits whatever is in it.
+        (Stance::Permit, Reach::Tree) => {
+            let anything = ["\u{0}"; 2].into_iter();
+            let deep: Vec<&str> = inner.iter().map(String::as_str).chain(anything).collect();
+            when(glob.fits(inner) && glob.fits(&deep))
+        }
+        (Stance::Restrict, _) if glob.fits_or_holds(inner) => Fit::Yes,
+        (Stance::Restrict, Reach::Tree) if glob.reaches_below(inner) => Fit::Maybe,
+        (Stance::Restrict, Reach::Itself | Reach::Tree) => Fit::No,
+    }
+}
+
+fn when(fits: bool) -> Fit {
+    if fits { Fit::Yes } else { Fit::No }
+}
+
+fn fits_command(pattern: &[NameGlob], rest: Rest, command: &Command, stance: Stance) -> Fit {
+    // Most rules are about another program; nothing else need be looked at then.
+    if let (Some(glob), Some(Word::Known(program))) = (pattern.first(), command.words.first())
+        && fits_program(glob, program, stance) == Fit::No
+    {
+        return Fit::No;
+    }
+    let fit = in_order(pattern, rest, command.words.iter(), stance);
+    if fit == Fit::Yes || stance == Stance::Permit || !command.words.iter().any(is_option) {
+        return fit;
+    }
+    match in_order(
+        pattern,
+        rest,
+        without_options(pattern, &command.words),
+        stance,
+    ) {
+        Fit::No => fit,
+        Fit::Maybe | Fit::Yes => Fit::Maybe,
+    }
+}
+
+fn is_option(word: &Word) -> bool {
+    word.known().is_some_and(|text| text.starts_with('-'))
+}
+
+/// `git -C x push` may be `git push`: the words without those options, and what follows them, that
+/// stand where the pattern wants something else.
+fn without_options<'w>(
+    pattern: &[NameGlob],
+    words: &'w [Word],
+) -> impl Iterator<Item = &'w Word> + use<'w> {
+    let mut kept = Vec::with_capacity(words.len());
+    let mut after_option = false;
+    for (index, word) in words.iter().enumerate() {
+        let wanted = pattern.get(kept.len());
+        let is_wanted = match (word.known(), wanted) {
+            (Some(text), Some(glob)) => glob.fits(text),
+            (None, _) | (Some(_), None) => false,
+        };
+        let skipped =
+            index > 0 && wanted.is_some() && !is_wanted && (is_option(word) || after_option);
+        after_option = index > 0 && is_option(word) && !is_wanted;
+        if !skipped {
+            kept.push(word);
+        }
+    }
+    kept.into_iter()
+}
+
+/// Whether the words of a command are those of the pattern, one by one.
+fn in_order<'w>(
+    pattern: &[NameGlob],
+    rest: Rest,
+    mut words: impl Iterator<Item = &'w Word>,
+    stance: Stance,
+) -> Fit {
+    let mut sure = Fit::Yes;
+    for (index, glob) in pattern.iter().enumerate() {
+        match words.next() {
+            Some(Word::Known(word)) if index == 0 => match fits_program(glob, word, stance) {
+                Fit::No => return Fit::No,
+                fit => sure = sure.min(fit),
+            },
+            Some(Word::Known(word)) if glob.fits(word) => {}
+            Some(Word::Known(_)) | None => return Fit::No,
+            Some(Word::One(_)) => sure = Fit::Maybe,
+            Some(Word::Some(_)) => return Fit::Maybe,
+        }
+    }
+    match (rest, words.next()) {
+        (Rest::Anything, _) | (Rest::Nothing, None) => sure,
+        (Rest::Nothing, Some(Word::Some(_))) => Fit::Maybe,
+        (Rest::Nothing, Some(Word::Known(_) | Word::One(_))) => Fit::No,
+    }
+}
+
+/// A path in front does not hide a name from a rule that restricts; for one that permits, only the
+/// system's own folders hold the program of that name.
+fn fits_program(glob: &NameGlob, word: &str, stance: Stance) -> Fit {
+    if glob.fits(word) {
+        return Fit::Yes;
+    }
+    let name = base_name(word);
+    match stance {
+        Stance::Restrict => when(match glob {
+            NameGlob::Literal(literal) => base_name(literal) == name,
+            NameGlob::Wild(_) => glob.fits(name),
+        }),
+        Stance::Permit if !glob.fits(name) => Fit::No,
+        Stance::Permit if is_plain_program(word) => Fit::Yes,
+        Stance::Permit => Fit::Maybe,
+    }
+}
