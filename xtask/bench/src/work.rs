@@ -169,8 +169,11 @@ fn tree(stage: &Stage, folder: &Path) -> anyhow::Result<()> {
         prepare(git.args(arguments))
     };
     git(&["init", "--quiet"])?;
+    // Packed now, else git would do so in the background, later.
+    git(&["config", "gc.auto", "0"])?;
     git(&["add", "."])?;
     git(&["commit", "--quiet", "--message", "A tree"])?;
+    git(&["gc", "--quiet"])?;
     // Files as new as the index are read again at every look; one look later they no longer are.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     git(&["update-index", "--refresh", "--really-refresh"])?;
