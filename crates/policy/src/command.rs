@@ -7,9 +7,13 @@
 //! and does not build for wasm32. Ours need not understand every script. It has to be right about
 //! the lines that it says it understands, and calls all others opaque.
 
+mod builtins;
 mod line;
+mod shells;
 mod unwrap;
 mod variables;
+mod word;
+mod wrappers;
 
 use protocol::facts::CommandFact;
 
@@ -147,7 +151,7 @@ impl Line {
         let inside = unwrap::Inside::new(&fact.cwd, workspace);
         match (fact.line.as_ref(), fact.argv.as_slice()) {
             (Some(text), [shell, flag, script])
-                if text == script && flag == "-c" && unwrap::is_shell(shell) =>
+                if text == script && flag == "-c" && shells::is_shell(shell) =>
             {
                 line::read(script, inside, &mut line);
             }

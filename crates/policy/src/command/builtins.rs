@@ -1,0 +1,83 @@
+//! Builtins of the shell that change what the rest of a line means.
+
+use super::unwrap::Inside;
+use super::variables::{Steering, assigned, is_name, steering, steering_in_shell};
+use super::{About, Line, Part, Word};
+
+/// Builtins that change what later words or names mean, or run a text as a script.
+pub(super) const CHANGERS: &[&str] = &[
+    ".",
+    "alias",
+    "bind",
+    "complete",
+    "enable",
+    "eval",
+    "getopts",
+    "hash",
+    "let",
+    "mapfile",
+    "readarray",
+    "shopt",
+    "source",
+    "trap",
+    "unalias",
+    "unset",
+];
+
+/// Builtins that do nothing to anything.
+pub(super) const INERT: &[&str] = &[
+    ":", "[", "break", "continue", "exit", "false", "pwd", "return", "shift", "test", "true",
+    "umask", "wait",
+];
+
+/// `cd` to a folder below the one the command runs in, inside the workspace, prepares; anywhere
+/// else it makes what follows act there, and needs a skill.
+pub(super) fn change_folder(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
+    let stays = match words.as_slice() {
+        [_, Word::Known(folder)] if !folder.starts_with('-') => {
+            let path = crate::place::absolute(inside.cwd, folder);
+            let climbs = folder.split('/').any(|name| name == "..");
+            !folder.is_empty() && !climbs && crate::place::below(inside.workspace, &path).is_some()
+        }
+        _ => false,
+    };
+    let part = if stays { Part::Surrounds } else { Part::Acts };
+    line.push(words, part);
+}
+
+pub(super) fn set(words: Vec<Word>, line: &mut Line) {
+    let harmless = |word: &Word| {
+        matches!(
+            word.known(),
+            Some("pipefail" | "errexit" | "nounset" | "xtrace")
+        ) || word.known().is_some_and(|word| {
+            let flags = word.strip_prefix(['-', '+']).unwrap_or_default();
+            !flags.is_empty() && flags.chars().all(|flag| "euxo".contains(flag))
+        })
+    };
+    if !words[1..].iter().all(harmless) {
+        line.doubt(About::Commands, "`set` can change how the line is read");
+    }
+    line.push(words, Part::Surrounds);
+}
+
+/// Builtins that set variables.
+pub(super) fn variables(words: Vec<Word>, builtin: &str, line: &mut Line) {
+    for word in &words[1..] {
+        let Some(word) = word.known() else {
+            line.doubt(About::Commands, format!("`{builtin}` may set any variable"));
+            continue;
+        };
+        if matches!(word, "-r" | "-x" | "-g") {
+            continue;
+        }
+        let name = assigned(word).unwrap_or(word);
+        let how = match builtin {
+            _ if !is_name(name) => Steering::Program,
+            "read" | "local" => steering_in_shell(name),
+            _ => steering(name),
+        };
+        line.doubt_variable(name, how);
+    }
+    line.push(words, Part::Surrounds);
+}

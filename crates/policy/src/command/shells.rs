@@ -1,0 +1,76 @@
+//! Shells: what a script in an argument would run.
+
+use super::unwrap::{Inside, look_inside};
+use super::{About, Line, Part, Word, base_name, is_plain_program, line};
+
+/// Shells that read a script as we do, or nearly.
+pub(super) const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "rbash", "sh"];
+
+/// What runs a text whose language we do not read.
+pub(super) const UNREAD: &[&str] = &[
+    "csh", "elvish", "fish", "mksh", "nu", "parallel", "pwsh", "tcsh", "xonsh", "zsh",
+];
+
+/// Whether this is a shell whose language we read.
+pub(super) fn is_shell(program: &str) -> bool {
+    is_plain_program(program) && SHELLS.contains(&base_name(program))
+}
+
+/// `sh -c SCRIPT`, and what else a shell can be told.
+pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
+    let is_known = |rest: &[Word]| rest.first().is_some_and(|word| word.known().is_some());
+    let is_all = |flags: &str, of: &str| flags.chars().all(|flag| of.contains(flag));
+    let mut rest = &words[1..];
+    let mut reads_script = false;
+    while let Some(option) = rest.first() {
+        let Some(option) = option.known() else {
+            line.doubt(
+                About::Commands,
+                "what its shell reads is not known before it runs",
+            );
+            return line.push(words, Part::Acts);
+        };
+        let Some(flags) = option.strip_prefix(['-', '+']) else {
+            break;
+        };
+        rest = &rest[1..];
+        match flags {
+            "" | "-" => break,
+            "o" if is_known(rest) => rest = &rest[1..],
+            flags if is_all(flags, "celuxnfvi") => {
+                reads_script |= option.starts_with('-') && flags.contains('c');
+                // `-i` reads start-up files, `-l` too: they can define anything.
+                if flags.contains(['i', 'l']) {
+                    line.doubt(About::Commands, "its shell reads start-up files first");
+                }
+            }
+            flags if is_known(rest) && flags.ends_with('o') && is_all(flags, "ceuxo") => {
+                reads_script |= flags.contains('c');
+                rest = &rest[1..];
+            }
+            _ => {
+                line.doubt(
+                    About::Commands,
+                    format!("its shell is started with `{option}`"),
+                );
+                look_inside(&words, inside, line);
+                return line.push(words, Part::Acts);
+            }
+        }
+    }
+    match (reads_script, rest.first()) {
+        (true, Some(Word::Known(script))) => {
+            line::read(script, inside.deeper(), line);
+            line.push(words.clone(), Part::Surrounds);
+        }
+        (true, Some(Word::One(_) | Word::Some(_)) | None) | (false, None) => {
+            line.doubt(
+                About::Commands,
+                "what its shell reads is not known before it runs",
+            );
+            line.push(words, Part::Acts);
+        }
+        // A script in a file, as if it were run by its own name.
+        (false, Some(_)) => line.push(words, Part::Acts),
+    }
+}
