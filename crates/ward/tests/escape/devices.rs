@@ -29,6 +29,9 @@ checks! {
 }
 
 fn switch(scene: &Scene) -> Seen {
+    // One switch for the whole machine: the counter-proof must not turn it while another looks.
+    let lock = std::fs::File::create(std::env::temp_dir().join("ward-escape-switch.lock")).unwrap();
+    lock.lock().unwrap();
     let before = std::fs::read_to_string(SWITCH).unwrap();
     let other = before.trim().parse::<u32>().unwrap() + 1;
     scene.attack(&["write-to", SWITCH, &other.to_string()]);
