@@ -99,8 +99,11 @@ pub fn decide(
             considered: Vec::new(),
         });
     }
-    // The first of the strictest, as they were written.
-    let decisive = steps.iter().rev().max_by_key(|step| step.verdict);
+    // Of the strictest, the one that says most; of equals, the first as written.
+    let decisive = steps
+        .iter()
+        .rev()
+        .max_by_key(|step| (step.verdict, weight(&step.because)));
     let (verdict, because) = match decisive {
         Some(step) => (step.verdict, step.because.clone()),
         None => (
@@ -240,12 +243,22 @@ fn by_skill(touch: &Touch, role: &Role) -> Option<Because> {
             verdict: Verdict::Deny,
             text: wanted.clone(),
             reason: format!(
-                "role `{}` does not have it. Add `{wanted}` to its skills in {}",
-                role.name, role.origin.file
+                "role `{}` does not have it. {}",
+                role.name,
+                how_to_add(role, &wanted)
             ),
             origin: role.origin.clone(),
         },
     })
+}
+
+fn how_to_add(role: &Role, wanted: &str) -> String {
+    match role.origin.source {
+        Source::Builtin => format!("Use a role that has it, or write your own with `{wanted}`"),
+        Source::Untrusted | Source::Trusted | Source::Person => {
+            format!("Add `{wanted}` to its skills in {}", role.origin.file)
+        }
+    }
 }
 
 fn by_rule(touch: &Touch, rule: &Rule) -> Option<Because> {

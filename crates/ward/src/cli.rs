@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{aside, completions, doctor, exec, runtime, serve};
+use crate::commands::{aside, completions, doctor, exec, policy, roles, runtime, serve};
 use crate::{console, log};
 
 /// What Ward exits with where it failed itself, for `ward exec`: what `env`, `timeout` and others
@@ -50,6 +50,8 @@ enum Command {
     Serve(serve::Args),
     Exec(exec::Args),
     Runtime(runtime::Args),
+    Roles(roles::Args),
+    Policy(policy::Args),
     Aside(aside::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -81,6 +83,8 @@ pub(crate) fn run() -> ExitCode {
         }
         Command::Serve(args) => finish(cli.log, || serve::run(args)),
         Command::Runtime(args) => finish(cli.log, || runtime::run(args)),
+        Command::Roles(args) => finish(cli.log, || roles::run(&args)),
+        Command::Policy(args) => finish(cli.log, || policy::run(args)),
         Command::Aside(args) => finish(cli.log, || aside::run(&args)),
         Command::Doctor(args) => finish(cli.log, || doctor::run(&args)),
         Command::Completions(args) => finish(cli.log, || completions::run(&args)),

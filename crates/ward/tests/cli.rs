@@ -19,7 +19,16 @@ fn help_says_what_ward_is_and_what_it_can_do() {
 
 #[test]
 fn every_sub_command_has_a_help_worth_reading() {
-    for name in ["serve", "exec", "runtime", "aside", "doctor", "completions"] {
+    for name in [
+        "serve",
+        "exec",
+        "runtime",
+        "roles",
+        "policy",
+        "aside",
+        "doctor",
+        "completions",
+    ] {
         snapshot(&format!("{name}_help"), &[name, "--help"]);
     }
 }

@@ -5,5 +5,8 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 mod exec_report;
+pub(crate) mod policy;
+mod policy_files;
+pub(crate) mod roles;
 pub(crate) mod runtime;
 pub(crate) mod serve;
