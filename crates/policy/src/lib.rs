@@ -1,8 +1,8 @@
 //! Who may do what: roles, skills, modes, rules, grants and facts in, a [`Decision`] out.
 //!
-//! [`decide`] is the whole of it, and `ward policy explain` prints the same answer the gate acts
+//! [`decide()`] is the whole of it, and `ward policy explain` prints the same answer the gate acts
 //! on. Read in this order: [`touch`] (an action cut into the things it would touch), [`pattern`]
-//! (what a rule or skill says), [`decide`](mod@decide) (how the strictest voice wins), then
+//! (what a rule or skill says), [`mod@decide`] (how the strictest voice wins), then
 //! [`command`] (what a shell line would run).
 //!
 //! Invariants:

@@ -167,6 +167,7 @@ const PLAIN: &[&str] = &[
     "rm -rf target",
     "true",
     "[ -f Cargo.toml ] && cargo test",
+    "[ -n \"$X\" ] && [ \"$X\" = y ] && cargo test",
 ];
 
 const WRAPPED: &[&str] = &[
@@ -382,6 +383,28 @@ const TRICKS: &[&str] = &[
     "time -p -- git push",
     "xargs -a file git push",
     "nice --5 git push",
+    "cat <<EOF\nEO\\\nF\ngit push\nEOF",
+    "test -v 'a[$(git push)]'",
+    "[ -v 'a[$(git push)]' ] && cargo test",
+    "env -S'git push'",
+    "env --split-string='git push'",
+    "su -c'git push'",
+    "su --command='git push'",
+    "/lib64/ld-linux-x86-64.so.2 /usr/bin/git push",
+    "jobs -x git push",
+    "compgen -C 'git push'",
+    "echo git push | at now",
+    "git -c alias.x=push x",
+    "git -C sub -calias.x=push x",
+    "git --exec-path=evil x",
+    "{fd}> out/x git push",
+    "a=-v; b='a[$(git push)]'; [ x -a \"$a\" \"$b\" ]",
+    "a=!; b=-v; [ \"$a\" \"$b\" 'a[$(git push)]' ]",
+    "x='-v a[$(git${IFS}push)]'; [ $x ]",
+    "a=-v; b='a[$(git push)]'; [ \"$a\" \"$b\" ]",
+    "sh -c '\"$@\"' _ git push",
+    "read 'a[$(git push)]'",
+    "bash -c 'eval \"$1\"' _ 'git push'",
 ];
 
 #[test]

@@ -9,9 +9,11 @@ pub(super) const CHANGERS: &[&str] = &[
     ".",
     "alias",
     "bind",
+    "compgen",
     "complete",
     "enable",
     "eval",
+    "fc",
     "getopts",
     "hash",
     "let",
@@ -29,6 +31,38 @@ pub(super) const INERT: &[&str] = &[
     ":", "[", "break", "continue", "exit", "false", "pwd", "return", "shift", "test", "true",
     "umask", "wait",
 ];
+
+/// One of [`INERT`], unless it names a variable by an expression, which bash evaluates:
+/// `test -v 'a[$(…)]'` runs what is in it. A value that may be such an option counts as one.
+pub(super) fn inert(words: Vec<Word>, line: &mut Line) {
+    let evaluates = match words[0].shown() {
+        "test" | "[" | "wait" => {
+            let operands = words[1..].iter().filter(|word| word.known() != Some("]"));
+            let operands: Vec<&Word> = operands.collect();
+            operands.iter().any(|word| match word {
+                Word::Known(text) => matches!(text.as_str(), "-v" | "-R" | "-p"),
+                // Quoted, it can only be an option where one is looked for.
+                Word::One(_) => match operands.as_slice() {
+                    [_] => false,
+                    [first, _] => first.known().is_none(),
+                    [first, operator, _] => {
+                        first.known() == Some("!") || operator.known().is_none()
+                    }
+                    _ => true,
+                },
+                Word::Some(text) => !matches!(text.as_str(), "$?" | "$!" | "$#" | "$$"),
+            })
+        }
+        _ => false,
+    };
+    if evaluates {
+        line.doubt(
+            About::Commands,
+            "it may name a variable by an expression that is evaluated",
+        );
+    }
+    line.push(words, Part::Surrounds);
+}
 
 /// `cd` to a folder below the one the command runs in, inside the workspace, prepares; anywhere
 /// else it makes what follows act there, and needs a skill.

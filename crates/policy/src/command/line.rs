@@ -349,6 +349,10 @@ impl Reader<'_, '_> {
                 if line == end {
                     break;
                 }
+                if expands && line.ends_with('\\') {
+                    // The next line belongs to this one, and both may be the end.
+                    self.doubt("its here-document joins lines");
+                }
                 if expands && (line.contains("$(") || line.contains('`') || line.contains("${")) {
                     self.doubt("its here-document has a substitution");
                 }

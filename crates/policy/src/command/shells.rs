@@ -8,7 +8,8 @@ pub(super) const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "rbash", "sh"
 
 /// What runs a text whose language we do not read.
 pub(super) const UNREAD: &[&str] = &[
-    "csh", "elvish", "fish", "mksh", "nu", "parallel", "pwsh", "tcsh", "xonsh", "zsh",
+    "at", "batch", "csh", "elvish", "fish", "mksh", "nu", "parallel", "pwsh", "tcsh", "xonsh",
+    "zsh",
 ];
 
 /// Whether this is a shell whose language we read.

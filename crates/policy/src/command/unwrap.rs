@@ -8,7 +8,7 @@
 use super::builtins::{self, CHANGERS, INERT};
 use super::shells::{SHELLS, UNREAD, shell};
 use super::variables::steering;
-use super::wrappers::{LAUNCHERS, WRAPPERS, Wrapper, after_options};
+use super::wrappers::{WRAPPERS, Wrapper, after_options, is_launcher};
 use super::{About, Line, MOST_COMMANDS, Part, Word, base_name, is_plain_program, line};
 
 /// Where a command stands.
@@ -53,9 +53,9 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         // Whatever it is called, it is not the program of that name; yet a rule that denies looks
         // inside, as if it were.
         let looks_inside = WRAPPERS.iter().any(|wrapper| wrapper.name == name)
-            || [LAUNCHERS, SHELLS, UNREAD]
-                .iter()
-                .any(|names| names.contains(&name));
+            || is_launcher(name)
+            || SHELLS.contains(&name)
+            || UNREAD.contains(&name);
         if looks_inside {
             look_inside(&words, inside, line);
         }
@@ -75,7 +75,7 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         look_inside(&words, inside, line);
         return line.push(words, Part::Acts);
     }
-    if LAUNCHERS.contains(&name) {
+    if is_launcher(name) {
         look_inside(&words, inside, line);
         return line.push(words, Part::Acts);
     }
@@ -111,7 +111,8 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
             }
             line.push(words, Part::Surrounds);
         }
-        name if INERT.contains(&name) => line.push(words, Part::Surrounds),
+        name if INERT.contains(&name) => builtins::inert(words, line),
+        "git" => git(words, line),
         _ => line.push(words, Part::Acts),
     }
 }
@@ -122,6 +123,10 @@ fn unwrap(wrapper: &Wrapper, words: Vec<Word>, inside: Inside<'_>, line: &mut Li
         return line.push(words, Part::Surrounds);
     }
     let Some(mut rest) = after_options(wrapper, &words) else {
+        line.doubt(
+            About::Commands,
+            format!("how `{}` is used is not known", wrapper.name),
+        );
         look_inside(&words, inside, line);
         return line.push(words, Part::Acts);
     };
@@ -193,6 +198,30 @@ fn find(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
     line.push(words, Part::Acts);
 }
 
+/// Settings given to `git` itself can name programs and give commands other names.
+fn git(words: Vec<Word>, line: &mut Line) {
+    let mut rest = words[1..].iter();
+    while let Some(option) = rest.next() {
+        match option.known() {
+            Some("-C" | "--git-dir" | "--work-tree" | "--namespace") => {
+                rest.next();
+            }
+            Some(option) if !option.starts_with('-') => break,
+            Some(option) => {
+                let steers = ["-c", "--config-env", "--exec-path="];
+                if steers.iter().any(|steers| option.starts_with(steers)) {
+                    line.doubt(
+                        About::Commands,
+                        format!("`git {option}` can make it run anything"),
+                    );
+                }
+            }
+            None => break,
+        }
+    }
+    line.push(words, Part::Acts);
+}
+
 /// Shows rules that deny or ask what may run inside: every word could begin the command, and a word
 /// with blanks in it could be a script.
 pub(super) fn look_inside(words: &[Word], inside: Inside<'_>, line: &mut Line) {
@@ -202,7 +231,14 @@ pub(super) fn look_inside(words: &[Word], inside: Inside<'_>, line: &mut Line) {
     }
     for (index, word) in words.iter().enumerate().skip(1) {
         let Some(text) = word.known() else { continue };
-        if text.starts_with('-') && !text.contains(' ') {
+        if let Some(option) = text.strip_prefix('-') {
+            // `--command=SCRIPT`, `-cSCRIPT`.
+            let attached = match option.split_once('=') {
+                Some((_, value)) => Some(value),
+                None if option.starts_with('-') => None,
+                None => option.get(1..),
+            };
+            script_for_rules(attached.unwrap_or_default(), inside, line);
             continue;
         }
         if text.contains(|char: char| char.is_whitespace() || ";&|".contains(char)) {

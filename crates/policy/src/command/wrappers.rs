@@ -93,7 +93,7 @@ const fn wrapper(
 }
 
 /// Commands that run others and change what that means.
-pub(super) const LAUNCHERS: &[&str] = &[
+const LAUNCHERS: &[&str] = &[
     "bwrap",
     "busybox",
     "cgexec",
@@ -110,6 +110,7 @@ pub(super) const LAUNCHERS: &[&str] = &[
     "flatpak-spawn",
     "flock",
     "gdb",
+    "jobs",
     "kubectl",
     "ltrace",
     "nsenter",
@@ -137,6 +138,15 @@ pub(super) const LAUNCHERS: &[&str] = &[
     "watch",
     "wsl",
 ];
+
+/// Whether a command of this name runs others and changes what that means. The system's loader is
+/// one: `ld-linux-x86-64.so.2 /usr/bin/git push`.
+pub(super) fn is_launcher(name: &str) -> bool {
+    LAUNCHERS.contains(&name)
+        || name == "ld.so"
+        || name.starts_with("ld-linux")
+        || name.starts_with("ld-musl")
+}
 
 /// What follows a wrapper's own words; none where something in them is not known for sure.
 pub(super) fn after_options<'w>(wrapper: &Wrapper, words: &'w [Word]) -> Option<&'w [Word]> {
