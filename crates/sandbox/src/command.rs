@@ -67,7 +67,6 @@ pub struct Running {
     pub(crate) tier: Tier,
     pub(crate) stopper: Stopper,
     pub(crate) cgroup: Option<Arc<Cgroup>>,
-    pub(crate) killed_before: u64,
     pub(crate) stay: Stay,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) watched: Watched,
@@ -89,10 +88,8 @@ impl Running {
         report.stopped = watch.seen.stopped;
         report.scratch = watch.seen.scratch;
         report.limit = watch.limit;
-        if self
-            .cgroup
-            .is_some_and(|cgroup| cgroup.killed() > self.killed_before)
-        {
+        // What ended well was not ended for its memory.
+        if watch.end != End::Exited(0) && self.cgroup.is_some_and(|cgroup| cgroup.has_killed()) {
             report.limit = report.limit.or(Some(Limit::Memory));
         }
         report.stopped.extend(self.gateway.take_stopped());

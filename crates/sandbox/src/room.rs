@@ -109,7 +109,9 @@ impl Room {
             None
         };
         plan.grouped = cgroup.is_some();
-        let (holder, proxy) = launch(plan.clone())?;
+        let (holder, proxy, workspace) = launch(plan.clone(), || {
+            Workspace::new(&plan.workspace, Aside::new(&options.state))
+        })?;
         if let Some(cgroup) = &cgroup {
             cgroup
                 .take(holder.pid)
@@ -122,7 +124,6 @@ impl Room {
             .port();
         let variables = crate::proxy::env(port).into_iter();
         environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
-        let workspace = Workspace::new(&plan.workspace, Aside::new(&options.state));
         Ok(Self {
             tier,
             workspace: Arc::new(Mutex::new(workspace)),
@@ -199,7 +200,6 @@ impl Room {
             terminal,
             tier: self.tier,
             stopper,
-            killed_before: self.cgroup.as_ref().map_or(0, |cgroup| cgroup.killed()),
             cgroup: self.cgroup.clone(),
             stay,
             gateway: Arc::clone(&self.gateway),

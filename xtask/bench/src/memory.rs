@@ -56,7 +56,11 @@ fn resident_of_tree(pid: u32) -> anyhow::Result<f64> {
     let mut sum = 0.0;
     let mut waiting = vec![pid];
     while let Some(pid) = waiting.pop() {
-        sum += field(&format!("/proc/{pid}/status"), "VmRSS:")?;
+        // One that is ending holds no memory any more, and is soon gone altogether.
+        let Ok(resident) = field(&format!("/proc/{pid}/status"), "VmRSS:") else {
+            continue;
+        };
+        sum += resident;
         for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
             let children = task?.path().join("children");
             waiting.extend(numbers(&children)?);

@@ -52,7 +52,11 @@ enum Launched {
 
 /// Starts a holder and waits until its room is built. With it comes the proxy's socket, which
 /// listens inside the room.
-pub(crate) fn launch(plan: Plan) -> Result<(Holder, TcpListener), SandboxError> {
+/// What can be done `meanwhile` is done while it is being built.
+pub(crate) fn launch<T>(
+    plan: Plan,
+    meanwhile: impl FnOnce() -> T,
+) -> Result<(Holder, TcpListener, T), SandboxError> {
     let (wire, theirs) = Wire::pair().map_err(|error| no_namespaces(&error))?;
     let (pid, pidfd) = if has_one_thread() {
         // SAFETY: this process has one thread, and it is here.
@@ -72,6 +76,7 @@ pub(crate) fn launch(plan: Plan) -> Result<(Holder, TcpListener), SandboxError> 
         by_exec(plan, &wire, &theirs)?
     };
     drop(theirs);
+    let done = meanwhile();
     let ready = wire.receive::<Ready>();
     let failed = |layer: Layer, why: String| {
         let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
@@ -82,7 +87,7 @@ pub(crate) fn launch(plan: Plan) -> Result<(Holder, TcpListener), SandboxError> 
     };
     match ready {
         Ok(Some((Ready::Built, mut fds))) => match fds.pop() {
-            Some(proxy) => Ok((Holder { wire, pid, pidfd }, TcpListener::from(proxy))),
+            Some(proxy) => Ok((Holder { wire, pid, pidfd }, TcpListener::from(proxy), done)),
             None => failed(Layer::Loopback, "the proxy's socket did not arrive".into()),
         },
         Ok(Some((Ready::Failed { layer, why }, _))) => failed(layer, why),

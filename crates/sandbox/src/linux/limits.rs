@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::layers::{Off, on};
 
@@ -113,10 +114,12 @@ pub(crate) struct Cgroup {
     folders: Vec<PathBuf>,
     /// Where the number of processes ended for memory is told.
     killed: PathBuf,
+    /// How many there were at the last look.
+    known: AtomicU64,
 }
 
 /// Numbers the groups of this process.
-static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Cgroup {
     /// Makes one below the group this process is in, where that is allowed: version 2 where it
@@ -126,7 +129,7 @@ impl Cgroup {
             return None;
         }
         let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("ward-{}-{number}", std::process::id());
         Self::version_2(&groups, &name, memory, pids)
             .or_else(|| Self::version_1(&groups, &name, memory, pids))
@@ -142,6 +145,7 @@ impl Cgroup {
         std::fs::create_dir(&folder).ok()?;
         let group = Self {
             killed: folder.join("memory.events"),
+            known: AtomicU64::new(0),
             folders: vec![folder.clone()],
         };
         std::fs::write(folder.join("memory.max"), memory.to_string()).ok()?;
@@ -167,6 +171,7 @@ impl Cgroup {
         std::fs::create_dir(&folder).ok()?;
         let mut group = Self {
             killed: folder.join("memory.oom_control"),
+            known: AtomicU64::new(0),
             folders: vec![folder.clone()],
         };
         std::fs::write(folder.join("memory.limit_in_bytes"), memory.to_string()).ok()?;
@@ -190,14 +195,15 @@ impl Cgroup {
             .try_for_each(|folder| std::fs::write(folder.join("cgroup.procs"), pid.to_string()))
     }
 
-    /// How many processes the kernel has ended in it for memory.
-    pub(crate) fn killed(&self) -> u64 {
+    /// Whether the kernel has ended a process in it for memory since this was last asked.
+    pub(crate) fn has_killed(&self) -> bool {
         let events = std::fs::read_to_string(&self.killed).unwrap_or_default();
-        events
+        let count = events
             .lines()
             .find_map(|line| line.strip_prefix("oom_kill "))
             .and_then(|count| count.trim().parse().ok())
-            .unwrap_or(0)
+            .unwrap_or(0);
+        self.known.swap(count, Ordering::Relaxed) < count
     }
 }
 

@@ -4,6 +4,7 @@
 //! meets the mounts and Landlock as if nobody had looked, so that a command which changes the path
 //! while it is being read can confuse the report but never the wall.
 
+use std::cell::OnceCell;
 use std::ffi::CString;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -126,8 +127,9 @@ pub(crate) struct Seen {
 /// Watches one command.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// The command's own root, to resolve paths as it sees them.
-    root: Option<OwnedFd>,
+    init: i32,
+    /// The command's own root, to resolve paths as it sees them. Most commands write nothing.
+    root: OnceCell<Option<OwnedFd>>,
     workspace: PathBuf,
     home: PathBuf,
     /// Where writing is allowed, where mounts do not say it.
@@ -144,10 +146,9 @@ impl Watcher {
             .chain(TOLD_SOMETIMES)
             .filter_map(|(call, told)| Some((i32::try_from(call.number(Arch::HERE)?).ok()?, *told)))
             .collect();
-        let path = format!("/proc/{init}/root");
-        let root = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
         Self {
-            root,
+            init,
+            root: OnceCell::new(),
             workspace: plan.workspace.clone(),
             home: plan.home_inside(),
             writable: (plan.tier != Tier::Room).then(|| plan.rules(0).writable),
@@ -208,9 +209,19 @@ impl Watcher {
         }
     }
 
+    fn root(&self) -> Option<&OwnedFd> {
+        let open = || {
+            let path = format!("/proc/{}/root", self.init);
+            rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+        };
+        self.root.get_or_init(open).as_ref()
+    }
+
     /// Whether the wall refuses writing at a path, as the command sees it.
     fn is_closed(&self, path: &Path, need: Need) -> bool {
-        let Some(root) = &self.root else { return false };
+        let Some(root) = self.root() else {
+            return false;
+        };
         let resolve = |path: &Path| {
             let path = CString::new(path.as_os_str().as_bytes()).ok()?;
             let flags = OFlags::PATH | OFlags::CLOEXEC;

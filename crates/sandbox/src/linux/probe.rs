@@ -49,7 +49,7 @@ fn try_tier(tier: Tier, state: &Path) -> Result<(), SandboxError> {
         limits,
     };
     let kept = Scratch::Folder(scratch.path.clone());
-    launch(Plan::new(tier, &wall, &[], kept)?).map(drop)
+    launch(Plan::new(tier, &wall, &[], kept)?, || ()).map(drop)
 }
 
 fn layer(

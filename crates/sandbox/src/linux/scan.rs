@@ -167,7 +167,10 @@ impl Scanner {
             match kind {
                 FileType::Socket => folder.found.sockets.push(path.join(&*name)),
                 FileType::Directory => folder.below.push(name.clone()),
-                _ if in_hooks => folder.hooks.push(path.join(&*name)),
+                // Git's examples are never run, and every new repository has a dozen.
+                _ if in_hooks && !name.as_bytes().ends_with(b".sample") => {
+                    folder.hooks.push(path.join(&*name));
+                }
                 _ => {}
             }
             self.protect(&path.join(&*name), kind, &mut folder.found);

@@ -41,9 +41,12 @@ pub(crate) struct Demands {
 
 impl Workspace {
     pub(crate) fn new(root: &Path, aside: Aside) -> Self {
+        let mut scanner = Scanner::new(root);
+        // So that the first command finds most of it known.
+        scanner.look();
         Self {
             root: root.to_owned(),
-            scanner: Scanner::new(root),
+            scanner,
             known: Found::default(),
             aside,
             hidden: BTreeSet::new(),
