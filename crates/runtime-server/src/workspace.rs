@@ -14,6 +14,7 @@ mod replace;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -91,10 +92,18 @@ impl Workspace {
     /// (`not_found`), and text that cannot be a path (`invalid_params`).
     pub fn find(&self, path: &str, last: Final) -> Result<HostPath, Failure> {
         let asked = self.relative(path)?;
-        let fd = self
-            .open_beneath(&asked, last)
-            .map_err(|errno| refusal::of(errno, path))?;
-        self.hold(fd, path)
+        let find = || {
+            let opened = self.open_beneath(&asked, last);
+            self.hold(opened.map_err(|errno| refusal::of(errno, path))?, path)
+        };
+        // A file that was replaced in this moment is found again, as the new one.
+        for _ in 0..REPLACED {
+            match find() {
+                Err(failure) if failure.kind == ErrorKind::Changed => {}
+                found => return found,
+            }
+        }
+        find()
     }
 
     /// The regular file at `path`, through links that stay inside.
@@ -161,6 +170,16 @@ impl Workspace {
         let stat = rustix::fs::fstat(&fd).map_err(|errno| refusal::of(errno, path))?;
         let real =
             real_path(&self.descriptors, fd.as_fd()).map_err(|errno| refusal::of(errno, path))?;
+        // Replaced or deleted since it was opened: the kernel says so behind the name, which is no
+        // longer where anything is.
+        if real.as_os_str().as_bytes().ends_with(b" (deleted)")
+            && rustix::fs::fstat(&fd).is_ok_and(|stat| stat.st_nlink == 0)
+        {
+            return Err(Failure::new(
+                ErrorKind::Changed,
+                format!("`{path}` was replaced while it was looked at. Ask again."),
+            ));
+        }
         let Ok(relative) = real.strip_prefix(&self.real) else {
             // The kernel has just walked it from inside, so the workspace itself was moved.
             return Err(Failure::new(
@@ -295,6 +314,9 @@ pub(crate) fn kind_of_type(file_type: FileType) -> EntryKind {
         _ => EntryKind::Other,
     }
 }
+
+/// How often a path is looked for again whose file was replaced at that moment.
+const REPLACED: u32 = 8;
 
 /// Where the kernel says that a descriptor is, asked in the folder of descriptors.
 fn real_path(descriptors: &OwnedFd, fd: BorrowedFd<'_>) -> rustix::io::Result<PathBuf> {
