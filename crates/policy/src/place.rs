@@ -143,18 +143,18 @@ mod tests {
     #[test]
     fn dots_are_worked_out_and_cannot_climb_above_the_root() {
         assert_eq!(
-            absolute("/work/src", "../../../../etc/./passwd"),
+            absolute("/project/src", "../../../../etc/./passwd"),
             "/etc/passwd"
         );
-        assert_eq!(absolute("/work", "a//b/."), "/work/a/b");
-        assert_eq!(absolute("/work", "/"), "/");
+        assert_eq!(absolute("/project", "a//b/."), "/project/a/b");
+        assert_eq!(absolute("/project", "/"), "/");
     }
 
     #[test]
     fn a_folder_that_merely_begins_alike_is_elsewhere() {
-        assert_eq!(below("/work", "/workshop/a"), None);
-        assert_eq!(below("/work", "/work/../etc"), None);
-        assert_eq!(below("/work", "/work/a/b"), Some(vec!["a", "b"]));
-        assert_eq!(below("/work", "/work"), Some(vec![]));
+        assert_eq!(below("/project", "/workshop/a"), None);
+        assert_eq!(below("/project", "/project/../etc"), None);
+        assert_eq!(below("/project", "/project/a/b"), Some(vec!["a", "b"]));
+        assert_eq!(below("/project", "/project"), Some(vec![]));
     }
 }

@@ -6,7 +6,7 @@
 //! reason = "Migrations are made by the release job."
 //!
 //! [[rules]]
-//! allow = "net(crates.io:443)"
+//! allow = "net(example.com:443)"
 //! ```
 
 use std::collections::HashMap;
@@ -307,7 +307,7 @@ mod tests {
             })
         };
         let place = Place {
-            workspace: "/work",
+            workspace: "/project",
             home: None,
         };
         let path = |path: Option<&str>, reach| Touch::Path {
@@ -336,9 +336,9 @@ mod tests {
                 host: None,
                 shown: String::new(),
             },
-            path(Some("/work/src/a"), Reach::Itself),
-            path(Some("/work/src"), Reach::Tree),
-            path(Some("/work"), Reach::Tree),
+            path(Some("/project/src/a"), Reach::Itself),
+            path(Some("/project/src"), Reach::Tree),
+            path(Some("/project"), Reach::Tree),
             path(Some("/"), Reach::Tree),
             path(Some("/etc/passwd"), Reach::Itself),
             path(None, Reach::Itself),

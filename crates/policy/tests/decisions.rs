@@ -31,7 +31,7 @@ fn grant(pattern: &str, scope: Scope, expires: Option<Time>) -> Grant {
 #[test]
 fn deny_beats_ask_beats_allow_in_any_order() {
     let dev = role("dev", &["*"]);
-    let facts = path(Access::Write, "/work/src/a.rs");
+    let facts = path(Access::Write, "/project/src/a.rs");
     let verdict = |lines: &[&str]| {
         decision(
             &dev,
@@ -58,7 +58,7 @@ fn deny_beats_ask_beats_allow_in_any_order() {
 #[test]
 fn a_missing_skill_is_a_deny_that_names_it() {
     let reader = role("reader", &["fs.read"]);
-    let facts = path(Access::Write, "/work/a");
+    let facts = path(Access::Write, "/project/a");
     let decision = decision(
         &reader,
         Mode::Full,
@@ -98,7 +98,7 @@ fn a_pattern_sees_what_happens_to_a_path_by_whichever_action() {
     let no_secrets = rules(&["deny fs.read(secrets)", "deny fs.write(secrets/**)"]);
     let verdict =
         |action, facts| decision(&dev, Mode::Sandbox, &no_secrets, action, &facts).verdict;
-    let key = "/work/secrets/deep/key";
+    let key = "/project/secrets/deep/key";
     assert_eq!(
         verdict(ActionName::FsRead, path(Access::Read, key)),
         Verdict::Deny
@@ -121,15 +121,15 @@ fn a_pattern_sees_what_happens_to_a_path_by_whichever_action() {
     );
     // A search passes through what is denied; nobody can say yes to that unasked.
     assert_eq!(
-        verdict(ActionName::FsSearch, folder(Access::Read, "/work")),
+        verdict(ActionName::FsSearch, folder(Access::Read, "/project")),
         Verdict::Ask
     );
     assert_eq!(
-        verdict(ActionName::FsList, folder(Access::Read, "/work")),
+        verdict(ActionName::FsList, folder(Access::Read, "/project")),
         Verdict::Allow
     );
     assert_eq!(
-        verdict(ActionName::FsSearch, folder(Access::Read, "/work/src")),
+        verdict(ActionName::FsSearch, folder(Access::Read, "/project/src")),
         Verdict::Allow
     );
 }
@@ -140,23 +140,23 @@ fn a_skill_for_some_paths_does_not_cover_a_folder_that_holds_others() {
     let verdict =
         |action, facts| decision(&dev, Mode::Sandbox, &rules(&[]), action, &facts).verdict;
     assert_eq!(
-        verdict(ActionName::FsRead, path(Access::Read, "/work/src/a")),
+        verdict(ActionName::FsRead, path(Access::Read, "/project/src/a")),
         Verdict::Allow
     );
     assert_eq!(
-        verdict(ActionName::FsRead, path(Access::Read, "/work/src/a/b")),
+        verdict(ActionName::FsRead, path(Access::Read, "/project/src/a/b")),
         Verdict::Deny
     );
     assert_eq!(
-        verdict(ActionName::FsSearch, folder(Access::Read, "/work")),
+        verdict(ActionName::FsSearch, folder(Access::Read, "/project")),
         Verdict::Deny
     );
     assert_eq!(
-        verdict(ActionName::FsDelete, folder(Access::Delete, "/work/out")),
+        verdict(ActionName::FsDelete, folder(Access::Delete, "/project/out")),
         Verdict::Allow
     );
     assert_eq!(
-        verdict(ActionName::FsDelete, folder(Access::Delete, "/work")),
+        verdict(ActionName::FsDelete, folder(Access::Delete, "/project")),
         Verdict::Deny
     );
 }
@@ -170,9 +170,12 @@ fn in_the_sandbox_only_what_crosses_the_wall_asks() {
         Verb::Action(ActionName::FsRead),
         Verb::Action(ActionName::FsWrite),
     );
-    assert_eq!(verdict(read, path(Access::Read, "/work/a")), Verdict::Allow);
     assert_eq!(
-        verdict(write, path(Access::Write, "/work/a")),
+        verdict(read, path(Access::Read, "/project/a")),
+        Verdict::Allow
+    );
+    assert_eq!(
+        verdict(write, path(Access::Write, "/project/a")),
         Verdict::Allow
     );
     assert_eq!(
@@ -197,7 +200,7 @@ fn in_full_mode_what_the_rules_leave_open_asks() {
     let built_in = builtin::rules().unwrap();
     let verdict = |action, facts| decision(&dev, Mode::Full, &built_in, action, &facts).verdict;
     assert_eq!(
-        verdict(ActionName::FsRead, path(Access::Read, "/work/a")),
+        verdict(ActionName::FsRead, path(Access::Read, "/project/a")),
         Verdict::Allow
     );
     assert_eq!(
@@ -205,7 +208,7 @@ fn in_full_mode_what_the_rules_leave_open_asks() {
         Verdict::Ask
     );
     assert_eq!(
-        verdict(ActionName::FsWrite, path(Access::Write, "/work/a")),
+        verdict(ActionName::FsWrite, path(Access::Write, "/project/a")),
         Verdict::Ask
     );
     assert_eq!(verdict(ActionName::TerminalRun, line("ls")), Verdict::Ask);
@@ -363,10 +366,13 @@ fn what_carries_authority_is_not_for_agents_whatever_the_rules_say() {
     let dev = role("dev", &["*"]);
     let allow = rules(&["allow *"]);
     for (action, facts) in [
-        (ActionName::FsWrite, path(Access::Write, "/work/ward.toml")),
+        (
+            ActionName::FsWrite,
+            path(Access::Write, "/project/ward.toml"),
+        ),
         (
             ActionName::FsDelete,
-            path(Access::Delete, "/work/sub/.ward/roles/a.md"),
+            path(Access::Delete, "/project/sub/.ward/roles/a.md"),
         ),
         (ActionName::TerminalRun, line("echo x >> .git/config")),
     ] {
@@ -376,7 +382,7 @@ fn what_carries_authority_is_not_for_agents_whatever_the_rules_say() {
             assert_eq!(decision.because.kind, Kind::Protected);
         }
     }
-    let reads = path(Access::Read, "/work/ward.toml");
+    let reads = path(Access::Read, "/project/ward.toml");
     assert_eq!(
         decision(&dev, Mode::Full, &allow, ActionName::FsRead, &reads).verdict,
         Verdict::Allow

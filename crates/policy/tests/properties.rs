@@ -191,9 +191,9 @@ proptest! {
     #[test]
     fn no_words_panic(words in prop::collection::vec(prop_oneof![lines(), ".*"], 0..6)) {
         let fact = CommandFact {
-            line: None, argv: words, program: None, cwd: "/work".into(), env: [].into(),
+            line: None, argv: words, program: None, cwd: "/project".into(), env: [].into(),
         };
-        let _ = Line::of(&fact, "/work");
+        let _ = Line::of(&fact, "/project");
     }
 
     #[test]

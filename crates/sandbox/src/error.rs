@@ -1,7 +1,5 @@
 //! What can go wrong when a room is opened or a command is started.
 
-use protocol::sandbox::Tier;
-
 /// Why a command was not run. Nothing of it has run when one of these is returned.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
@@ -14,16 +12,6 @@ pub enum SandboxError {
         layer: &'static str,
         /// The system's words.
         why: String,
-    },
-    /// This machine cannot hold what the settings demand.
-    #[error(
-        "This machine offers the sandbox tier `{available}`, and the settings demand at least `{minimum}`. `ward doctor` says what is missing; `sandbox.minimum = \"{available}\"` in the settings would accept less."
-    )]
-    TierTooWeak {
-        /// What can be had.
-        available: Tier,
-        /// What is demanded.
-        minimum: Tier,
     },
     /// The folder cannot be a workspace.
     #[error("{0}")]

@@ -13,7 +13,7 @@ use policy::{
 use protocol::facts::{Access, CommandFact, EntryKind, PathFact};
 use protocol::{ActionName, Facts};
 
-pub(crate) const WORKSPACE: &str = "/work";
+pub(crate) const WORKSPACE: &str = "/project";
 pub(crate) const PLACE: Place<'static> = Place {
     workspace: WORKSPACE,
     home: Some("/home/ada"),

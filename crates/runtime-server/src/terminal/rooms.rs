@@ -151,11 +151,6 @@ pub(crate) fn failure(error: &SandboxError) -> Failure {
         SandboxError::Layer { layer, .. } => {
             Failure::new(ErrorKind::SandboxFailed, sentence).with("layer", *layer)
         }
-        SandboxError::TierTooWeak { available, minimum } => {
-            Failure::new(ErrorKind::SandboxUnavailable, sentence)
-                .with("available", available.as_str())
-                .with("minimum", minimum.as_str())
-        }
         SandboxError::Workspace(_) => Failure::new(ErrorKind::SandboxFailed, sentence),
         SandboxError::Exec {
             program, not_found, ..
