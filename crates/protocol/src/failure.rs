@@ -77,6 +77,24 @@ pub enum ErrorKind {
     MethodNotAllowed,
     /// HTTP: the request was meant for another host, as in DNS rebinding.
     WrongHost,
+    /// The policy, or a person, said no.
+    Denied,
+    /// Whoever this is may not do that, whatever the policy says.
+    Forbidden,
+    /// No such approval, action, grant or token, or not yours.
+    Unknown,
+    /// It was answered already, or ran out.
+    Closed,
+    /// There is no such role, or it cannot be used.
+    UnknownRole,
+    /// The runtime ended while it worked on this. Nobody knows how far it came.
+    RuntimeLost,
+    /// The runtime cannot be had at the moment.
+    RuntimeUnavailable,
+    /// Too many wrong tokens.
+    TooManyAttempts,
+    /// The rules or roles have mistakes in them.
+    BadPolicy,
     /// The sandbox cannot hold here what the settings demand.
     SandboxUnavailable,
     /// A layer of the sandbox could not be set up.
@@ -122,6 +140,15 @@ impl ErrorKind {
             | Self::UnknownTerminal
             | Self::MethodNotAllowed
             | Self::WrongHost
+            | Self::Denied
+            | Self::Forbidden
+            | Self::Unknown
+            | Self::Closed
+            | Self::UnknownRole
+            | Self::RuntimeLost
+            | Self::RuntimeUnavailable
+            | Self::TooManyAttempts
+            | Self::BadPolicy
             | Self::SandboxUnavailable
             | Self::SandboxFailed => -32000,
         }

@@ -5,7 +5,8 @@
 //! it also builds for wasm32 and the TypeScript side can be generated from its schemas.
 //!
 //! Read in this order: [`method`] (what can be asked), [`action`] (what can be done),
-//! [`facts`] (what an action would touch), [`sandbox`] (what held it), [`failure`] (how it fails).
+//! [`facts`] (what an action would touch), [`wall`] (what the gate lets it touch), [`sandbox`] (what
+//! held it), [`failure`] (how it fails).
 
 #![forbid(unsafe_code)]
 
@@ -15,11 +16,14 @@ pub mod digest;
 pub mod facts;
 pub mod failure;
 pub mod method;
+pub mod mode;
 pub mod protected;
 pub mod sandbox;
+pub mod wall;
 
 pub use action::ActionName;
 pub use data::{Data, Encoding};
 pub use digest::Digest;
 pub use facts::Facts;
 pub use failure::{ErrorKind, Failure};
+pub use mode::Mode;

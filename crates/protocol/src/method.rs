@@ -8,6 +8,7 @@ use crate::action::ActionName;
 use crate::data::Encoding;
 use crate::facts::Facts;
 use crate::sandbox::{SandboxReport, SandboxStatus};
+use crate::wall::{PermitParams, WallParams};
 
 /// Request: the first one on a connection.
 pub const INITIALIZE: &str = "initialize";
@@ -21,8 +22,17 @@ pub const ACTION_OUTPUT: &str = "action/output";
 pub const TERMINAL_EXITED: &str = "terminal/exited";
 /// Request, and notification when it changes: how the runtime is.
 pub const RUNTIME_STATUS: &str = "runtime/status";
+/// Request from a runtime to its gate: may a running command reach a host? The connection is held
+/// until the answer comes.
+pub const WALL_ASK: &str = "wall/ask";
 /// Notification: stop working on a request of mine.
 pub const CANCEL_REQUEST: &str = "$/cancelRequest";
+/// Notification from a gate: a person is asked.
+pub const PERMISSION_REQUESTED: &str = "permission/requested";
+/// Request to a gate: a person's answer.
+pub const PERMISSION_RESPOND: &str = "permission/respond";
+/// Notification from a gate: a question is closed, and how.
+pub const PERMISSION_RESOLVED: &str = "permission/resolved";
 /// Request: end all work; only `exit` may follow.
 pub const SHUTDOWN: &str = "shutdown";
 /// Notification: end the process.
@@ -118,12 +128,12 @@ pub struct ExecuteParams {
     /// Whose room a command runs in; one room is shared where none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The gate's permit.
+    /// The gate's permit: needed behind a gate, refused without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permit: Option<Value>,
+    pub permit: Option<PermitParams>,
     /// The wall that goes with the permit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wall: Option<Value>,
+    pub wall: Option<WallParams>,
     /// The facts that were decided on; where they changed, the action is refused as `changed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Facts>,
