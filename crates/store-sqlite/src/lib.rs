@@ -6,18 +6,22 @@
 //! Invariants:
 //! - A database that is damaged, newer than this Ward or not Ward's is refused with a sentence and
 //!   left byte for byte as it was.
-//! - An append is on the disk (WAL, `synchronous = FULL`) before its appender is told.
+//! - An append is in the write-ahead log before its appender is told: it survives the death of this
+//!   process at any moment. It reaches the disk itself a little later (`synchronous = NORMAL`), so
+//!   that a loss of power can take the last moments, but never leaves half of something.
 //! - There is no second way to write: no other connection of this crate is opened for writing.
 
 #![forbid(unsafe_code)]
 
 mod error;
 mod folder;
+mod followers;
 mod readers;
 mod schema;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use store::{Append, Event, Seq, Store, StoreError, StreamName};
 
@@ -33,6 +37,7 @@ pub struct SqliteStore {
     // The order is the order of the end: the writer first, the owner's lock last.
     writer: writer::Writer,
     readers: readers::Readers,
+    followers: Arc<followers::Followers>,
     path: PathBuf,
     _folder: DataFolder,
 }
@@ -42,8 +47,10 @@ impl SqliteStore {
     pub fn open(folder: DataFolder) -> Result<Self, OpenError> {
         let path = folder.path().join(FILE);
         let connection = schema::open(&path)?;
+        let followers = Arc::new(followers::Followers::default());
         Ok(Self {
-            writer: writer::Writer::start(connection)?,
+            writer: writer::Writer::start(connection, Arc::clone(&followers))?,
+            followers,
             readers: readers::Readers::new(path.clone()),
             path,
             _folder: folder,
@@ -69,6 +76,23 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
         self.readers.read(stream.clone(), after, limit).await
+    }
+
+    async fn tail(&self, stream: &StreamName, limit: usize) -> Result<Vec<Event>, StoreError> {
+        self.readers.tail(stream.clone(), limit).await
+    }
+
+    async fn beyond(&self, stream: &StreamName, after: Seq) -> Result<Seq, StoreError> {
+        // First in line, then a look: what is appended in between is not missed.
+        let mut heads = self.followers.follow(stream);
+        let head = self.readers.head(stream.clone()).await?;
+        if head > after {
+            return Ok(head);
+        }
+        match heads.wait_for(|head| *head > after).await {
+            Ok(head) => Ok(*head),
+            Err(_) => Err(StoreError::Closed),
+        }
     }
 
     async fn count(&self) -> Result<u64, StoreError> {

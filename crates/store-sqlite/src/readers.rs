@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row};
 use store::{Event, Millis, Seq, StoreError, StreamName};
 
 /// How many connections are kept for the next readers.
@@ -42,6 +42,38 @@ impl Readers {
             query
                 .query_map((stream.as_str(), after, limit), event)?
                 .collect()
+        })
+        .await
+    }
+
+    pub(crate) async fn tail(
+        &self,
+        stream: StreamName,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
+        self.with(move |connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT seq, at, kind, data FROM events
+                 WHERE stream = (SELECT id FROM streams WHERE name = ?1)
+                 ORDER BY seq DESC LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let mut events: Vec<Event> = query
+                .query_map((stream.as_str(), limit), event)?
+                .collect::<rusqlite::Result<_>>()?;
+            events.reverse();
+            Ok(events)
+        })
+        .await
+    }
+
+    pub(crate) async fn head(&self, stream: StreamName) -> Result<Seq, StoreError> {
+        self.with(move |connection| {
+            let head = connection
+                .prepare_cached("SELECT head FROM streams WHERE name = ?1")?
+                .query_row([stream.as_str()], |row| row.get::<_, i64>(0))
+                .optional()?;
+            Ok(Seq::new(head.unwrap_or_default().unsigned_abs()))
         })
         .await
     }

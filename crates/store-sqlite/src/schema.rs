@@ -51,7 +51,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
         .pragma_update(None, "journal_mode", "WAL")
         .map_err(sqlite)?;
     connection
-        .pragma_update(None, "synchronous", "FULL")
+        .pragma_update(None, "synchronous", "NORMAL")
         .map_err(sqlite)?;
     connection
         .pragma_update(None, "foreign_keys", true)

@@ -1,5 +1,6 @@
 //! The one writer: a thread that puts all appends that wait into one transaction.
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rusqlite::{Connection, OptionalExtension as _};
@@ -7,6 +8,7 @@ use store::{Append, Seq, StoreError, StreamName};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::OpenError;
+use crate::followers::Followers;
 
 /// How many appends may wait; whoever comes then waits to hand theirs over.
 const WAITING: usize = 1024;
@@ -31,11 +33,14 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread with the connection that writes.
-    pub(crate) fn start(connection: Connection) -> Result<Self, OpenError> {
+    pub(crate) fn start(
+        connection: Connection,
+        followers: Arc<Followers>,
+    ) -> Result<Self, OpenError> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || work(connection, waiting))
+            .spawn(move || work(connection, waiting, &followers))
             .map_err(OpenError::Thread)?;
         Ok(Self {
             jobs: Some(jobs),
@@ -43,7 +48,7 @@ impl Writer {
         })
     }
 
-    /// Appends one batch; it is on the disk when this returns.
+    /// Appends one batch; it is written when this returns.
     pub(crate) async fn append(&self, batch: Vec<Append>) -> Answer {
         let (told, answer) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
@@ -64,7 +69,7 @@ impl Drop for Writer {
     }
 }
 
-fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>) {
+fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, followers: &Followers) {
     while let Some(first) = waiting.blocking_recv() {
         let mut jobs = vec![first];
         while jobs.len() < TOGETHER
@@ -72,25 +77,23 @@ fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>) {
         {
             jobs.push(job);
         }
-        for (told, answer) in write(&mut connection, jobs) {
+        let batches: Vec<&[Append]> = jobs.iter().map(|job| job.batch.as_slice()).collect();
+        let answers = write_all(&mut connection, &batches)
+            .unwrap_or_else(|error| jobs.iter().map(|_| Err(error.clone())).collect());
+        for (job, answer) in jobs.into_iter().zip(answers) {
+            if let Ok(heads) = &answer {
+                followers.tell(job.batch.iter().map(|append| &append.stream).zip(heads));
+            }
             // Whoever asked may have gone; it is written all the same.
-            let _ = told.send(answer);
+            let _ = job.told.send(answer);
         }
     }
 }
 
 /// Writes all of them in one transaction; one that does not fit leaves the others as they are.
-fn write(connection: &mut Connection, jobs: Vec<Job>) -> Vec<(oneshot::Sender<Answer>, Answer)> {
-    let (batches, told): (Vec<_>, Vec<_>) =
-        jobs.into_iter().map(|job| (job.batch, job.told)).unzip();
-    let answers = write_all(connection, &batches)
-        .unwrap_or_else(|error| batches.iter().map(|_| Err(error.clone())).collect());
-    told.into_iter().zip(answers).collect()
-}
-
 fn write_all(
     connection: &mut Connection,
-    batches: &[Vec<Append>],
+    batches: &[&[Append]],
 ) -> Result<Vec<Answer>, StoreError> {
     let mut transaction = connection.transaction().map_err(failed)?;
     let mut answers = Vec::with_capacity(batches.len());

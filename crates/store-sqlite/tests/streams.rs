@@ -137,3 +137,49 @@ async fn of_many_that_expect_the_same_place_one_wins_and_no_number_is_left_out()
     assert_eq!(winners, 1);
     assert_eq!(store.count().await, Ok(201));
 }
+
+#[tokio::test]
+async fn the_last_events_of_a_stream_are_read_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    assert_eq!(store.tail(&name("a"), 2).await, Ok(vec![]));
+    store
+        .append(vec![append("a", Expected::Any, 1..=5)])
+        .await
+        .unwrap();
+    assert_eq!(
+        store.tail(&name("a"), 2).await,
+        Ok(vec![event(4, 4), event(5, 5)])
+    );
+    assert_eq!(store.tail(&name("a"), 9).await.unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn whoever_follows_a_stream_misses_nothing_that_is_appended_meanwhile() {
+    const EVENTS: u64 = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let store = std::sync::Arc::new(open(&folder));
+    let follow = |from: u64| {
+        let store = std::sync::Arc::clone(&store);
+        async move {
+            let (mut seen, mut after) = (Vec::new(), Seq::new(from));
+            while after < Seq::new(EVENTS) {
+                store.beyond(&name("a"), after).await.unwrap();
+                let events = store.read(&name("a"), after, 7).await.unwrap();
+                after = events.last().unwrap().seq;
+                seen.extend(events.into_iter().map(|event| event.seq.get()));
+            }
+            seen
+        }
+    };
+    let write = async {
+        for number in 1..=EVENTS {
+            let other = append("b", Expected::Any, number..=number);
+            let this = append("a", Expected::Any, number..=number);
+            store.append(vec![other, this]).await.unwrap();
+        }
+    };
+    let (all, some, ()) = tokio::join!(follow(0), follow(150), write);
+    assert_eq!(all, (1..=EVENTS).collect::<Vec<_>>());
+    assert_eq!(some, (151..=EVENTS).collect::<Vec<_>>());
+}

@@ -8,8 +8,8 @@
 //! - No I/O, no clock, no async runtime: the time of an event is given by whoever appends it, and
 //!   the crate builds for wasm32.
 //! - An event is never changed and never taken away.
-//! - What is appended together is there together or not at all, and it is durable before the
-//!   appender is told.
+//! - What is appended together is there together or not at all, and it is there, also if this
+//!   process is killed in that moment, before the appender is told.
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ pub struct Append {
 /// Where streams are kept.
 pub trait Store: Send + Sync + 'static {
     /// Appends to several streams, all or nothing, and answers the head of each afterwards, in the
-    /// same order. It is durable when this returns.
+    /// same order. When this returns it survives the end of this process, however that comes.
     ///
     /// Refuses the whole batch with [`StoreError::Conflict`] where one stream is not where it was
     /// expected.
@@ -58,6 +58,21 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
+    /// The last events of a stream, in order, at most `limit`.
+    fn tail(
+        &self,
+        stream: &StreamName,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
+
+    /// Waits until a stream has an event after `after`, and answers its head. Reading on from
+    /// there and waiting again follows a stream without a gap.
+    fn beyond(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+    ) -> impl Future<Output = Result<Seq, StoreError>> + Send;
+
     /// How many events there are in all streams together.
     fn count(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
 }
@@ -74,6 +89,14 @@ impl<S: Store> Store for Arc<S> {
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
         (**self).read(stream, after, limit).await
+    }
+
+    async fn tail(&self, stream: &StreamName, limit: usize) -> Result<Vec<Event>, StoreError> {
+        (**self).tail(stream, limit).await
+    }
+
+    async fn beyond(&self, stream: &StreamName, after: Seq) -> Result<Seq, StoreError> {
+        (**self).beyond(stream, after).await
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
