@@ -6,6 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
+/// So much is written at once, though more is to come: the other side can begin with it.
+const WORTH_A_WRITE: usize = 4 * 1024;
+
 /// Above this nothing more is taken from the queue: there is enough for the next write.
 const ENOUGH: usize = 128 * 1024;
 
@@ -25,6 +28,10 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
+    pub(crate) fn is_worth_a_write(&self) -> bool {
+        self.bytes.len() - self.written >= WORTH_A_WRITE
+    }
+
     pub(crate) fn has_enough(&self) -> bool {
         self.bytes.len() - self.written >= ENOUGH
     }
