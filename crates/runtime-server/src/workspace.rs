@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protocol::facts::EntryKind;
 use protocol::{ErrorKind, Failure};
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 pub use open::Final;
 pub use place::Place;
@@ -37,6 +37,8 @@ pub struct Workspace {
     /// `/proc/self/fd`, held open: walking there costs more than asking.
     descriptors: OwnedFd,
     real: PathBuf,
+    /// The device and the number of the folder that is held, as the file system names it.
+    identity: (u64, u64),
     given: PathBuf,
     changing: Mutex<()>,
 }
@@ -71,10 +73,12 @@ impl Workspace {
         let descriptors = rustix::fs::open("/proc/self/fd", flags, Mode::empty())
             .map_err(|error| refuse(&error))?;
         let real = real_path(&descriptors, root.as_fd()).map_err(|error| refuse(&error))?;
+        let stat = rustix::fs::fstat(&root).map_err(|error| refuse(&error))?;
         Ok(Self {
             root,
             descriptors,
             real,
+            identity: (stat.st_dev, stat.st_ino),
             given,
             changing: Mutex::new(()),
         })
@@ -104,6 +108,27 @@ impl Workspace {
             }
         }
         find()
+    }
+
+    /// What is at `path`, for whom a look is enough: where its text leads straight down, through no
+    /// link, and the workspace is where it was. Then the text is its name, and nothing need be held
+    /// open. None in every other case, which [`find`](Self::find) knows how to tell.
+    pub(crate) fn glance<'a>(&self, path: &'a str) -> Option<(&'a Path, Stat)> {
+        let is_plain = |name: &str| !matches!(name, "" | "." | "..");
+        if path.contains('\0') || !path.split('/').all(is_plain) {
+            return None;
+        }
+        let stat = if path.contains('/') {
+            rustix::fs::fstat(self.open_straight(Path::new(path)).ok()?)
+        } else {
+            rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW)
+        };
+        let stat = stat
+            .ok()
+            .filter(|stat| kind_of(stat) != EntryKind::Symlink)?;
+        let here = rustix::fs::lstat(&self.real).ok()?;
+        ((here.st_dev, here.st_ino) == self.identity && stat.st_nlink > 0)
+            .then_some((Path::new(path), stat))
     }
 
     /// The regular file at `path`, through links that stay inside.

@@ -30,6 +30,12 @@ impl Action for Stat {
 }
 
 fn stat(workspace: &Workspace, path: &str) -> Result<EntriesResult, Failure> {
+    if let Some((name, stat)) = workspace.glance(path) {
+        return Ok(EntriesResult {
+            entries: vec![super::entry(name, &stat, None)],
+            truncated: false,
+        });
+    }
     let found = workspace.find(path, Final::Itself)?;
     let target = match found.kind() {
         EntryKind::Symlink => Some(

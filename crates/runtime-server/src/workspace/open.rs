@@ -56,6 +56,13 @@ impl Workspace {
         self.walk(path, last)
     }
 
+    /// Opens what is at `path` where no link is on the way, only to point at it.
+    pub(super) fn open_straight(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = FLAGS | OFlags::NOFOLLOW;
+        rustix::fs::openat2(&self.root, path, flags, Mode::empty(), how)
+    }
+
     fn walk(&self, path: &Path, last: Final) -> Result<OwnedFd, Errno> {
         let mut folders: Vec<OwnedFd> = Vec::new();
         let mut names: Vec<OsString> = Vec::new();
@@ -204,5 +211,47 @@ mod tests {
             let answers = both_ways(&workspace, path, Final::Itself);
             assert_eq!(answers, (expected.clone(), expected), "{path}");
         }
+    }
+
+    #[test]
+    fn a_glance_tells_what_finding_tells_or_nothing() {
+        let (outer, workspace) = tree();
+        let glanced = |path: &str| {
+            let (name, stat) = workspace.glance(path)?;
+            let found = workspace.find(path, Final::Itself).unwrap();
+            assert_eq!((name, stat.st_ino), (found.relative(), found.stat().st_ino));
+            Some(kind_of(&stat))
+        };
+        assert_eq!(glanced("a"), Some(EntryKind::Directory));
+        assert_eq!(glanced("a/b/file"), Some(EntryKind::File));
+        for path in [
+            "",
+            ".",
+            "..",
+            "/",
+            "a/",
+            "a//b",
+            "./a",
+            "a/../a",
+            "../secret",
+            "missing",
+            "a\0",
+            "a/b/file/x",
+            "to-b",
+            "to-b/file",
+            "up",
+            "up/secret",
+            "out",
+            "absolute-out",
+            "absolute/b",
+            "magic/etc/passwd",
+            "dangling",
+        ] {
+            assert_eq!(glanced(path), None, "{path}");
+        }
+        let inside = outer.path().join("inside");
+        std::fs::rename(&inside, outer.path().join("moved")).unwrap();
+        std::fs::create_dir_all(inside.join("a/b")).unwrap();
+        assert_eq!((glanced("a"), glanced("a/b/file")), (None, None));
     }
 }
