@@ -6,18 +6,20 @@ use protocol::protected::protected;
 
 use crate::command::Part;
 use crate::decision::{Because, Decision, Kind, Step, Verdict};
+use crate::exact::Exact;
 use crate::grant::{Grant, Time};
 use crate::mode::{Confinement, Mode};
+use crate::offer;
 use crate::pattern::{Fit, Stance};
 use crate::place::{Base, Below, Place, Spot};
 use crate::role::Role;
 use crate::rule::{Origin, Rule, Rules, Source};
-use crate::touch::{self, Touch};
+use crate::touch::{self, By, Reach, Touch};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The action, or a host while a command runs.
+    /// The action, or what a running command was stopped at.
     pub verb: Verb,
     /// What it would touch, as the runtime resolved it.
     pub facts: &'a Facts,
@@ -36,6 +38,9 @@ pub enum Verb {
     Action(ActionName),
     /// A running command wants to reach the hosts in the facts.
     Net,
+    /// A running command was stopped at the paths in the facts. It has been let run, so it needs no
+    /// further skill: rules and grants about these paths count, and where none does it asks.
+    Wall,
 }
 
 /// A role, and those on whose behalf it acts. It may do what all of them may.
@@ -64,6 +69,8 @@ impl<'a> Authority<'a> {
 }
 
 /// Decides whether a role may do what is asked, and says what made it so.
+///
+/// Whether a grant would lift a question is asked the same way: by deciding again with it.
 #[must_use]
 pub fn decide(
     authority: &Authority<'_>,
@@ -82,22 +89,24 @@ pub fn decide(
         Confinement::Kernel => mode.min(ceiling),
         Confinement::Absent => Mode::Full,
     };
-    let mut steps: Vec<Step> = touch::all(asked)
-        .iter()
-        .map(|touch| judge(touch, authority, mode, rules, grants, asked, now))
-        .collect();
+    let touches = touch::all(asked);
+    let judge = Judge {
+        authority,
+        mode,
+        rules,
+        grants,
+        asked,
+        now,
+        exact: Exact::new(asked.facts.command.as_ref()),
+    };
+    let mut steps: Vec<Step> = touches.iter().map(|touch| judge.step(touch)).collect();
     if mode > ceiling {
         let because = by_mode(
             Verdict::Deny,
             mode,
             "the runtime cannot confine, and the role's mode is `sandbox`. Use a runtime that can, or give the role `mode: full`",
         );
-        steps.push(Step {
-            touch: "run unconfined".to_owned(),
-            verdict: Verdict::Deny,
-            because,
-            considered: Vec::new(),
-        });
+        steps.push(Step::new("run unconfined".to_owned(), because, Vec::new()));
     }
     // Of the strictest, the one that says most; of equals, the first as written.
     let decisive = steps
@@ -111,6 +120,9 @@ pub fn decide(
             by_mode(Verdict::Ask, mode, "nothing is known about it"),
         ),
     };
+    if verdict == Verdict::Ask {
+        offer::add(&mut steps, &touches, &judge.exact, &asked.place);
+    }
     Decision {
         verdict,
         because,
@@ -120,57 +132,134 @@ pub fn decide(
     }
 }
 
-/// One thing: what each voice says, and the strictest of them.
-fn judge(
-    touch: &Touch,
-    authority: &Authority<'_>,
+/// Everything that has a say.
+struct Judge<'a> {
+    authority: &'a Authority<'a>,
     mode: Mode,
-    rules: &Rules,
-    grants: &[Grant],
-    asked: &Asked<'_>,
+    rules: &'a Rules,
+    grants: &'a [Grant],
+    asked: &'a Asked<'a>,
     now: Time,
-) -> Step {
-    let mut voices = Vec::new();
-    voices.extend(by_protection(touch));
-    voices.extend(authority.all().filter_map(|role| by_skill(touch, role)));
-    voices.extend(rules.about(touch).filter_map(|rule| by_rule(touch, rule)));
+    exact: Exact<'a>,
+}
 
-    let allowed = voices
-        .iter()
-        .any(|voice| voice.kind == Kind::Rule && voice.verdict == Verdict::Allow);
-    if !allowed {
-        let (verdict, reason) = default_of(touch, mode);
-        voices.push(by_mode(verdict, mode, reason));
+impl Judge<'_> {
+    /// One thing: what each voice says, and the strictest of them.
+    fn step(&self, touch: &Touch) -> Step {
+        let mut voices: Vec<Because> = by_protection(touch).into_iter().collect();
+        let is_protected = !voices.is_empty();
+        voices.extend(
+            self.authority
+                .all()
+                .filter_map(|role| self.by_skill(touch, role)),
+        );
+        let rules = self.rules.about(touch);
+        voices.extend(rules.filter_map(|rule| self.by_rule(touch, rule)));
+
+        let allowed = voices
+            .iter()
+            .any(|voice| voice.kind == Kind::Rule && voice.verdict == Verdict::Allow);
+        if !allowed {
+            let (verdict, reason) = default_of(touch, self.mode);
+            voices.push(by_mode(verdict, self.mode, reason));
+        }
+        // A grant answers a question. It cannot answer for a rule that denies, or may.
+        let strictest = voices.iter().map(|voice| voice.verdict).max();
+        let may_deny = voices.iter().any(|voice| voice.kind == Kind::RuleMaybe);
+        if strictest == Some(Verdict::Ask)
+            && !may_deny
+            && let Some(grant) = self.grants.iter().find(|grant| {
+                self.lifts(grant, touch) && (!is_protected || names_exactly(grant, touch))
+            })
+        {
+            return Step::new(touch.to_string(), by_grant(grant), voices);
+        }
+        // Of equals, the one that says most: a rule before a skill before the mode.
+        let decisive = voices
+            .iter()
+            .enumerate()
+            .max_by_key(|(index, voice)| (voice.verdict, weight(voice), std::cmp::Reverse(*index)))
+            .map_or(0, |(index, _)| index);
+        let because = voices.swap_remove(decisive);
+        Step::new(touch.to_string(), because, voices)
     }
-    let granted = grants.iter().find_map(|grant| {
-        let role = &authority.role.name;
-        let holds = grant.holds(role, asked.session, asked.place.workspace, now)
-            && grant.pattern.fits(touch, Stance::Permit) == Fit::Yes;
-        holds.then(|| by_grant(grant))
-    });
-    // A grant answers a question. It cannot answer for a rule that denies, or may.
-    let strictest = voices.iter().map(|voice| voice.verdict).max();
-    let may_deny = voices.iter().any(|voice| voice.kind == Kind::RuleMaybe);
-    if let (Some(grant), Some(Verdict::Ask), false) = (granted, strictest, may_deny) {
-        return Step {
-            touch: touch.to_string(),
-            verdict: Verdict::Allow,
-            because: grant,
-            considered: voices,
+
+    /// Whether a grant answers a question about this.
+    fn lifts(&self, grant: &Grant, touch: &Touch) -> bool {
+        let role = &self.authority.role.name;
+        let place = &self.asked.place;
+        grant.holds(role, self.asked.session, place.workspace, self.now)
+            && grant.pattern.fits(touch, Stance::Permit, &self.exact) == Fit::Yes
+    }
+
+    /// What the role's skills say: nothing where nobody needs one.
+    fn by_skill(&self, touch: &Touch, role: &Role) -> Option<Because> {
+        if is_beyond_skills(touch) {
+            return None;
+        }
+        let best = role
+            .skills
+            .iter()
+            .map(|skill| {
+                let fit = skill.pattern.fits(touch, Stance::Permit, &self.exact);
+                (fit, skill)
+            })
+            .max_by_key(|(fit, _)| *fit)
+            .filter(|(fit, _)| *fit != Fit::No);
+        let wanted = touch.skill();
+        Some(match best {
+            Some((Fit::Yes, skill)) => Because {
+                kind: Kind::Skill,
+                verdict: Verdict::Allow,
+                text: skill.pattern.to_string(),
+                reason: format!("role `{}` has it", role.name),
+                origin: skill.origin.clone(),
+            },
+            Some((Fit::Maybe | Fit::No, skill)) => Because {
+                kind: Kind::SkillMaybe,
+                verdict: Verdict::Ask,
+                text: skill.pattern.to_string(),
+                reason: format!(
+                    "whether role `{}` may is not known; `{wanted}` would say so",
+                    role.name
+                ),
+                origin: skill.origin.clone(),
+            },
+            None => Because {
+                kind: Kind::Skill,
+                verdict: Verdict::Deny,
+                text: wanted.clone(),
+                reason: format!(
+                    "role `{}` does not have it. {}",
+                    role.name,
+                    how_to_add(role, &wanted)
+                ),
+                origin: role.origin.clone(),
+            },
+        })
+    }
+
+    fn by_rule(&self, touch: &Touch, rule: &Rule) -> Option<Because> {
+        let stance = match rule.verdict {
+            Verdict::Allow => Stance::Permit,
+            Verdict::Ask | Verdict::Deny => Stance::Restrict,
         };
-    }
-    // Of equals, the one that says most: a rule before a skill before the mode.
-    let decisive = voices
-        .iter()
-        .enumerate()
-        .max_by_key(|(index, voice)| (voice.verdict, weight(voice), std::cmp::Reverse(*index)))
-        .map_or(0, |(index, _)| index);
-    let because = voices.swap_remove(decisive);
-    Step {
-        touch: touch.to_string(),
-        verdict: because.verdict,
-        because,
-        considered: voices,
+        let fit = rule.pattern.fits(touch, stance, &self.exact);
+        let (kind, verdict) = match (fit, rule.verdict) {
+            (Fit::No, _) | (Fit::Maybe, Verdict::Allow) => return None,
+            (Fit::Yes, Verdict::Allow) if rule.origin.source == Source::Untrusted => {
+                (Kind::Untrusted, Verdict::Allow)
+            }
+            (Fit::Maybe, Verdict::Deny) => (Kind::RuleMaybe, Verdict::Ask),
+            (Fit::Yes | Fit::Maybe, verdict) => (Kind::Rule, verdict),
+        };
+        Some(Because {
+            kind,
+            verdict,
+            text: rule.pattern.to_string(),
+            reason: rule.reason.clone(),
+            origin: rule.origin.clone(),
+        })
     }
 }
 
@@ -187,69 +276,83 @@ fn weight(voice: &Because) -> u8 {
     }
 }
 
-/// What carries authority or runs by itself is not for agents to change, whatever their skills.
+/// What carries authority or runs by itself is not for agents to change, whatever their skills. A
+/// command that was stopped at something that runs by itself may ask for it: `git remote add`.
 fn by_protection(touch: &Touch) -> Option<Because> {
     let Touch::Path {
         access: Access::Write | Access::Delete,
         path: Some(path),
+        reach,
+        by,
         ..
     } = touch
     else {
         return None;
     };
-    let names = path.in_workspace()?;
-    let protection = protected(names.iter().map(String::as_bytes))?;
-    Some(Because {
-        kind: Kind::Protected,
-        verdict: Verdict::Deny,
-        text: protection.pattern.to_owned(),
-        reason: format!("it {}; change it yourself", protection.reason),
-        origin: builtin_origin(),
-    })
+    let because = |verdict, text: &str, reason: String| {
+        Some(Because {
+            kind: Kind::Protected,
+            verdict,
+            text: text.to_owned(),
+            reason,
+            origin: builtin_origin(),
+        })
+    };
+    if let Some(folder) = path.wards_own() {
+        let reason = "it is where Ward keeps what it acts on; change it yourself";
+        return because(Verdict::Deny, folder, reason.to_owned());
+    }
+    let (names, inside) = match path.in_workspace() {
+        Some(names) => (names, true),
+        None => (path.names(), false),
+    };
+    let protection = protected(names.iter().map(String::as_bytes));
+    match (protection, by) {
+        (Some(found), _) if found.carries_authority() => because(
+            Verdict::Deny,
+            found.pattern,
+            format!("it {}; change it yourself", found.reason),
+        ),
+        (Some(found), By::Action(_) | By::Redirection) if inside => because(
+            Verdict::Deny,
+            found.pattern,
+            format!("it {}; change it yourself", found.reason),
+        ),
+        (Some(found), By::Stopped) if inside => {
+            because(Verdict::Ask, found.pattern, format!("it {}", found.reason))
+        }
+        (_, By::Stopped) if *reach == Reach::Tree && (inside || path.is_above()) => because(
+            Verdict::Deny,
+            &path.to_string(),
+            "what is protected may be in it; a path in it can be asked for".to_owned(),
+        ),
+        (_, By::Action(_) | By::Redirection | By::Stopped) => None,
+    }
 }
 
-/// What the role's skills say: nothing where nobody needs one.
-fn by_skill(touch: &Touch, role: &Role) -> Option<Because> {
-    if matches!(touch, Touch::Command(command) if command.part == Part::Surrounds) {
-        return None;
+/// Whether a grant names this very path: nothing wider opens what is protected.
+fn names_exactly(grant: &Grant, touch: &Touch) -> bool {
+    match touch {
+        Touch::Path {
+            path: Some(path), ..
+        } => grant.pattern.names_exactly(path),
+        Touch::Path { path: None, .. }
+        | Touch::Command(_)
+        | Touch::Unknown(_)
+        | Touch::Typed
+        | Touch::Use(_)
+        | Touch::Host { .. } => false,
     }
-    let best = role
-        .skills
-        .iter()
-        .map(|skill| (skill.pattern.fits(touch, Stance::Permit), skill))
-        .max_by_key(|(fit, _)| *fit)
-        .filter(|(fit, _)| *fit != Fit::No);
-    let wanted = touch.skill();
-    Some(match best {
-        Some((Fit::Yes, skill)) => Because {
-            kind: Kind::Skill,
-            verdict: Verdict::Allow,
-            text: skill.pattern.to_string(),
-            reason: format!("role `{}` has it", role.name),
-            origin: skill.origin.clone(),
-        },
-        Some((Fit::Maybe | Fit::No, skill)) => Because {
-            kind: Kind::SkillMaybe,
-            verdict: Verdict::Ask,
-            text: skill.pattern.to_string(),
-            reason: format!(
-                "whether role `{}` may is not known; `{wanted}` would say so",
-                role.name
-            ),
-            origin: skill.origin.clone(),
-        },
-        None => Because {
-            kind: Kind::Skill,
-            verdict: Verdict::Deny,
-            text: wanted.clone(),
-            reason: format!(
-                "role `{}` does not have it. {}",
-                role.name,
-                how_to_add(role, &wanted)
-            ),
-            origin: role.origin.clone(),
-        },
-    })
+}
+
+/// Whether no skill is needed: for what only surrounds a command, and for what a command that has
+/// been let run was stopped at.
+fn is_beyond_skills(touch: &Touch) -> bool {
+    match touch {
+        Touch::Command(command) => command.part == Part::Surrounds,
+        Touch::Path { by, .. } => *by == By::Stopped,
+        Touch::Unknown(_) | Touch::Typed | Touch::Use(_) | Touch::Host { .. } => false,
+    }
 }
 
 fn how_to_add(role: &Role, wanted: &str) -> String {
@@ -259,28 +362,6 @@ fn how_to_add(role: &Role, wanted: &str) -> String {
             format!("Add `{wanted}` to its skills in {}", role.origin.file)
         }
     }
-}
-
-fn by_rule(touch: &Touch, rule: &Rule) -> Option<Because> {
-    let stance = match rule.verdict {
-        Verdict::Allow => Stance::Permit,
-        Verdict::Ask | Verdict::Deny => Stance::Restrict,
-    };
-    let (kind, verdict, text) = match (rule.pattern.fits(touch, stance), rule.verdict) {
-        (Fit::No, _) | (Fit::Maybe, Verdict::Allow) => return None,
-        (Fit::Yes, Verdict::Allow) if rule.origin.source == Source::Untrusted => {
-            (Kind::Untrusted, Verdict::Allow, rule.pattern.to_string())
-        }
-        (Fit::Maybe, Verdict::Deny) => (Kind::RuleMaybe, Verdict::Ask, rule.pattern.to_string()),
-        (Fit::Yes | Fit::Maybe, verdict) => (Kind::Rule, verdict, rule.pattern.to_string()),
-    };
-    Some(Because {
-        kind,
-        verdict,
-        text,
-        reason: rule.reason.clone(),
-        origin: rule.origin.clone(),
-    })
 }
 
 fn by_grant(grant: &Grant) -> Because {
@@ -321,6 +402,12 @@ fn default_of(touch: &Touch, mode: Mode) -> (Verdict, &'static str) {
         return (Verdict::Allow, "what it runs is looked at on its own");
     }
     match (mode, touch) {
+        (
+            _,
+            Touch::Path {
+                by: By::Stopped, ..
+            },
+        ) => (Verdict::Ask, "a command was stopped there"),
         (_, Touch::Use(_)) if mode == Mode::Sandbox => (Verdict::Allow, "it stays inside the wall"),
         (_, Touch::Use(ActionName::TerminalRun | ActionName::TerminalOpen)) => {
             (Verdict::Allow, "what it runs is looked at on its own")
@@ -336,12 +423,14 @@ fn default_of(touch: &Touch, mode: Mode) -> (Verdict, &'static str) {
             (Some(path), _) if path.in_workspace().is_some() => {
                 (Verdict::Allow, "it stays inside the wall")
             }
-            (Some(path), None) if is_in_room(path, *access) => {
+            (Some(path), By::Redirection) if is_in_room(path, *access) => {
                 (Verdict::Allow, "it stays inside the wall")
             }
             (Some(_), _) => (Verdict::Ask, "it would cross the wall"),
-            (None, Some(_)) => (Verdict::Ask, "it may cross the wall"),
-            (None, None) => (Verdict::Allow, "the kernel holds the wall, wherever it is"),
+            (None, By::Action(_) | By::Stopped) => (Verdict::Ask, "it may cross the wall"),
+            (None, By::Redirection) => {
+                (Verdict::Allow, "the kernel holds the wall, wherever it is")
+            }
         },
         (Mode::Sandbox, Touch::Command(_) | Touch::Unknown(_) | Touch::Typed | Touch::Use(_)) => {
             (Verdict::Allow, "the kernel holds the wall")

@@ -62,6 +62,27 @@ pub struct Step {
     /// Everything else that had a say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub considered: Vec<Because>,
+    /// For a question: the narrowest pattern with which a grant answers it. Left out where no
+    /// grant can, or where the decision is no question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offer: Option<String>,
+    /// A pattern that a person may well mean instead: `terminal.run(cargo test *)`, a file's
+    /// folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offers_wider: Option<String>,
+}
+
+impl Step {
+    pub(crate) fn new(touch: String, because: Because, considered: Vec<Because>) -> Self {
+        Self {
+            touch,
+            verdict: because.verdict,
+            because,
+            considered,
+            offer: None,
+            offers_wider: None,
+        }
+    }
 }
 
 /// What made a decision: a rule, a skill, a grant, a mode, each with where it is written.

@@ -22,6 +22,13 @@ impl Decision {
             for considered in &step.considered {
                 let _ = writeln!(text, "         also {}", shown(&considered.to_string()));
             }
+            if let Some(offer) = &step.offer {
+                let _ = writeln!(
+                    text,
+                    "         a grant of `{}` would allow it",
+                    shown(offer)
+                );
+            }
         }
         text
     }

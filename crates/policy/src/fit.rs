@@ -4,14 +4,18 @@ use protocol::ActionName;
 use protocol::facts::Access;
 
 use crate::command::{About, Command, Part, Word, base_name, is_plain_program};
+use crate::exact::Exact;
 use crate::glob::{NameGlob, PathGlob};
 use crate::pattern::{Argument, Fit, Name, Pattern, Rest, Stance};
 use crate::place::{Base, Below, Spot};
-use crate::touch::{Reach, Touch};
+use crate::touch::{By, Reach, Touch};
 
 impl Pattern {
-    /// Whether it fits this thing.
-    pub(crate) fn fits(&self, touch: &Touch, stance: Stance) -> Fit {
+    /// Whether it fits this thing; `exact` is the command that the thing is part of.
+    pub(crate) fn fits(&self, touch: &Touch, stance: Stance, exact: &Exact<'_>) -> Fit {
+        if let Argument::Exact(digest) = &self.argument {
+            return when(Exact::is_about(touch) && exact.is(digest));
+        }
         if !self.names(touch) {
             return Fit::No;
         }
@@ -49,7 +53,21 @@ impl Pattern {
                     None => Fit::Maybe,
                 }
             }
-            (Argument::Path(..) | Argument::Command(..) | Argument::Host(_), _) => Fit::No,
+            (
+                Argument::Path(..) | Argument::Command(..) | Argument::Host(_) | Argument::Exact(_),
+                _,
+            ) => Fit::No,
+        }
+    }
+
+    /// Whether it names this path itself, and not merely one of many.
+    pub(crate) fn names_exactly(&self, spot: &Spot) -> bool {
+        match &self.argument {
+            Argument::Path(base, glob) => match spot.below(*base) {
+                Below::Names(names) => glob.is_exactly(names),
+                Below::Above | Below::Elsewhere | Below::Unknown => false,
+            },
+            Argument::Any | Argument::Command(..) | Argument::Exact(_) | Argument::Host(_) => false,
         }
     }
 
@@ -64,7 +82,7 @@ impl Pattern {
         };
         match touch {
             Touch::Path { access, by, .. } => {
-                *by == Some(action)
+                *by == By::Action(action)
                     || action
                         == match access {
                             Access::Read => ActionName::FsRead,

@@ -1,5 +1,6 @@
 //! Globs over names and paths: `*` and `?` within a name, `**` for any number of names, `[a-z]`
-//! and `{a,b}`. Matching takes time in proportion to pattern times text, whatever is in them.
+//! and `{a,b}`; `\\` takes the meaning from what follows. Matching takes time in proportion to
+//! pattern times text, whatever is in them.
 
 /// What is wrong with a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +17,9 @@ pub enum BadGlob {
     /// `..` in it.
     #[error("`..` is not understood in a pattern")]
     Parent,
+    /// `\\` at the end of a name.
+    #[error("`\\` has nothing behind it")]
+    Escape,
 }
 
 /// How many patterns the braces of one may stand for.
@@ -48,13 +52,18 @@ impl NameGlob {
                 '*' => Piece::Star,
                 '?' => Piece::Any,
                 '[' => class(&mut chars)?,
+                '\\' => Piece::One(chars.next().ok_or(BadGlob::Escape)?),
                 char => Piece::One(char),
             });
         }
-        if pieces.iter().all(|piece| matches!(piece, Piece::One(_))) {
-            return Ok(Self::Literal(text.to_owned()));
-        }
-        Ok(Self::Wild(pieces))
+        let literal: Option<String> = pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::One(char) => Some(*char),
+                Piece::Any | Piece::Class { .. } | Piece::Star => None,
+            })
+            .collect();
+        Ok(literal.map_or(Self::Wild(pieces), Self::Literal))
     }
 
     pub(crate) fn fits(&self, text: &str) -> bool {
@@ -149,6 +158,22 @@ impl PathGlob {
         self.0.iter().any(|parts| fits_names(parts, names))
     }
 
+    /// Whether it fits these names alone, or these and all below.
+    pub(crate) fn is_exactly(&self, names: &[impl AsRef<str>]) -> bool {
+        let [parts] = self.0.as_slice() else {
+            return false;
+        };
+        let parts = match parts.split_last() {
+            Some((Part::Deep, parts)) => parts,
+            Some((Part::Name(_), _)) | None => parts,
+        };
+        parts.len() == names.len()
+            && parts.iter().zip(names).all(|(part, name)| match part {
+                Part::Name(NameGlob::Literal(literal)) => literal == name.as_ref(),
+                Part::Name(NameGlob::Wild(_)) | Part::Deep => false,
+            })
+    }
+
     /// Whether it fits these names or a folder above them.
     pub(crate) fn fits_or_holds(&self, names: &[impl AsRef<str>]) -> bool {
         let Some(first) = names.first() else {
@@ -193,21 +218,50 @@ fn fits_names(parts: &[Part], names: &[impl AsRef<str>]) -> bool {
     )
 }
 
+/// A text with every character escaped that would mean something in a glob.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        if "*?[{}\\".contains(char) {
+            escaped.push('\\');
+        }
+        escaped.push(char);
+    }
+    escaped
+}
+
+/// Where the first of these characters stands without a `\\` before it.
+fn plain(text: &str, wanted: &[char]) -> Option<usize> {
+    let mut chars = text.char_indices();
+    while let Some((at, char)) = chars.next() {
+        if char == '\\' {
+            chars.next();
+        } else if wanted.contains(&char) {
+            return Some(at);
+        }
+    }
+    None
+}
+
 fn braces(text: &str) -> Result<Vec<String>, BadGlob> {
-    let Some((before, rest)) = text.split_once('{') else {
-        return if text.contains('}') {
-            Err(BadGlob::Brace)
-        } else {
-            Ok(vec![text.to_owned()])
-        };
+    let Some(open) = plain(text, &['{', '}']) else {
+        return Ok(vec![text.to_owned()]);
     };
-    let (inside, after) = rest.split_once('}').ok_or(BadGlob::Brace)?;
-    if before.contains('}') || inside.contains('{') {
+    let (before, rest) = (&text[..open], &text[open + 1..]);
+    let close = plain(rest, &['{', '}']).ok_or(BadGlob::Brace)?;
+    let (mut inside, after) = (&rest[..close], &rest[close + 1..]);
+    if !text[open..].starts_with('{') || !rest[close..].starts_with('}') {
         return Err(BadGlob::Brace);
     }
+    let mut choices = Vec::new();
+    while let Some(comma) = plain(inside, &[',']) {
+        choices.push(&inside[..comma]);
+        inside = &inside[comma + 1..];
+    }
+    choices.push(inside);
     let after = braces(after)?;
     let mut all = Vec::new();
-    for choice in inside.split(',') {
+    for choice in choices {
         for after in &after {
             all.push(format!("{before}{choice}{after}"));
             if all.len() > MOST {
@@ -290,6 +344,19 @@ mod tests {
     }
 
     #[test]
+    fn an_escaped_text_fits_itself_alone() {
+        for name in [
+            "a*b", "?", "[x]", "{a,b}", "a\\b", "**", "\\*", "a}", "(x)", "é ü",
+        ] {
+            assert!(fits(&escaped(name), name), "{name}");
+            assert!(!fits(&escaped(name), "ab"), "{name}");
+            assert!(!fits(&escaped(name), "x"), "{name}");
+        }
+        assert!(fits("{a\\,b,c}", "a,b"));
+        assert!(!fits("{a\\,b,c}", "b"));
+    }
+
+    #[test]
     fn a_tree_is_reached_where_something_in_it_could_fit() {
         let reaches = |glob: &str, tree: &str| {
             PathGlob::parse(glob)
@@ -311,7 +378,7 @@ mod tests {
 
     #[test]
     fn what_is_not_closed_is_told() {
-        for glob in ["[a", "a{b", "a}b", "{a{b}}", "[]", "../a"] {
+        for glob in ["[a", "a{b", "a}b", "{a{b}}", "[]", "../a", "a\\", "a\\/b"] {
             assert!(PathGlob::parse(glob).is_err(), "{glob}");
         }
         assert_eq!(PathGlob::parse(&"{a,b}".repeat(9)), Err(BadGlob::Many));

@@ -36,6 +36,16 @@ impl Host {
         Ok(Self { name, port })
     }
 
+    /// A host that would be reached: one, never a pattern for some.
+    pub(crate) fn named(text: &str) -> Option<Self> {
+        let host = Self::parse(text).ok()?;
+        (!host.name.contains('*')).then_some(host)
+    }
+
+    pub(crate) fn has_port(&self) -> bool {
+        self.port.is_some()
+    }
+
     /// Whether this, as a pattern, names that host; [`None`] where the host's port is not known.
     pub(crate) fn fits(&self, host: &Self) -> Option<bool> {
         let named = match self.name.strip_prefix("*.") {

@@ -13,7 +13,8 @@
 //!   make it stricter.
 //! - What is not known for sure is never allowed by a pattern that names something, and never
 //!   escapes one that denies: both become a question ([`Fit::Maybe`]).
-//! - Every decision names what made it, with file and line.
+//! - Every decision names what made it, with file and line; every question, where a grant can
+//!   answer it, the narrowest pattern that does.
 //! - No input panics. Whatever cannot be read is a [`Mistake`] or makes a command opaque.
 //!
 //! Deliberately absent: approvals, the ledger, digests, where files are found. A rule about a
@@ -26,6 +27,7 @@ pub mod builtin;
 pub mod command;
 pub mod decide;
 pub mod decision;
+mod exact;
 pub mod explain;
 mod fit;
 mod front_matter;
@@ -34,6 +36,7 @@ pub mod grant;
 pub mod host;
 pub mod mistake;
 pub mod mode;
+mod offer;
 pub mod pattern;
 pub mod place;
 pub mod role;

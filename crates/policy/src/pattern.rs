@@ -7,6 +7,9 @@
 //! - `fs.*`, `terminal.*` and `*` stand for all of a family, and for everything.
 //! - In a command, a final `*` stands for any further words, also none; elsewhere a `*` stays
 //!   within one word.
+//! - `\\` takes the meaning from the character behind it: `fs.write(a\\*b)`, `terminal.run(echo a\\ b)`.
+//! - `terminal.run(=sha256:…)` stands for one command alone: the same words, in the same folder,
+//!   with the same environment. It is what a person is offered where no words can say what runs.
 
 use protocol::ActionName;
 
@@ -58,6 +61,8 @@ pub(crate) enum Argument {
     Any,
     Path(Base, PathGlob),
     Command(Vec<NameGlob>, Rest),
+    /// The digest of one command.
+    Exact(String),
     Host(Host),
 }
 
@@ -125,6 +130,9 @@ pub enum BadPattern {
     /// A bad host.
     #[error("In `{0}`, {1}.")]
     Host(String, BadHost),
+    /// Behind `=` is no digest.
+    #[error("In `{0}`, what follows `=` is no digest.")]
+    Exact(String),
 }
 
 impl BadPattern {
@@ -141,6 +149,9 @@ impl BadPattern {
             Self::NoArgument(_) => "Leave the parentheses out.".to_owned(),
             Self::Glob(..) => "Paths are written like `src/**`, `*.{rs,toml}` or `/etc/hosts`.".to_owned(),
             Self::Host(..) => "Write no scheme and no path.".to_owned(),
+            Self::Exact(_) => {
+                "Take it as Ward offers it; a program whose name begins with `=` is written `\\=`.".to_owned()
+            }
         }
     }
 }
@@ -154,7 +165,7 @@ impl Pattern {
             Some((name, rest)) => {
                 let inside = rest.strip_suffix(')');
                 let inside = inside.ok_or_else(|| BadPattern::Unclosed(text.to_owned()))?;
-                (name.trim_end(), Some(inside.trim()))
+                (name.trim_end(), Some(trimmed(inside)))
             }
         };
         let name = read_name(name)?;
@@ -172,7 +183,7 @@ impl Pattern {
 
     pub(crate) fn topic(&self) -> Topic {
         match (self.name, &self.argument) {
-            (Name::Everything, _) => Topic::Everything,
+            (Name::Everything, _) | (_, Argument::Exact(_)) => Topic::Everything,
             (_, Argument::Path(Base::Workspace, glob)) => match glob.first_name() {
                 Some(name) => Topic::Folder(name.to_owned()),
                 None => Topic::Files,
@@ -218,6 +229,45 @@ fn read_name(name: &str) -> Result<Name, BadPattern> {
     }
 }
 
+/// Without the blanks around it; one that is escaped belongs to it.
+fn trimmed(text: &str) -> &str {
+    let text = text.trim_start();
+    let end = text.trim_end();
+    let slashes = end.len() - end.trim_end_matches('\\').len();
+    match text[end.len()..].chars().next() {
+        Some(escaped) if slashes % 2 == 1 => &text[..end.len() + escaped.len_utf8()],
+        Some(_) | None => end,
+    }
+}
+
+/// The words of a command; an escaped blank belongs to its word.
+fn split(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut start = None;
+    let mut chars = text.char_indices();
+    while let Some((at, char)) = chars.next() {
+        if char.is_whitespace() {
+            words.extend(start.take().map(|start| &text[start..at]));
+            continue;
+        }
+        start.get_or_insert(at);
+        if char == '\\' {
+            chars.next();
+        }
+    }
+    words.extend(start.map(|start| &text[start..]));
+    words
+}
+
+fn is_digest(text: &str) -> bool {
+    text.strip_prefix("sha256:").is_some_and(|hex| {
+        hex.len() == 64
+            && hex
+                .chars()
+                .all(|char| matches!(char, '0'..='9' | 'a'..='f'))
+    })
+}
+
 fn is_files(action: ActionName) -> bool {
     action.as_str().starts_with("fs.")
 }
@@ -228,7 +278,13 @@ fn read_argument(name: Name, argument: &str, text: &str) -> Result<Argument, Bad
         Name::Files => {}
         Name::Action(action) if is_files(action) => {}
         Name::Action(ActionName::TerminalRun) => {
-            let mut words: Vec<&str> = argument.split_whitespace().collect();
+            if let Some(digest) = argument.strip_prefix('=') {
+                return match is_digest(digest) {
+                    true => Ok(Argument::Exact(digest.to_owned())),
+                    false => Err(BadPattern::Exact(text.to_owned())),
+                };
+            }
+            let mut words = split(argument);
             let rest = match words.last() {
                 Some(&"*") => Rest::Anything,
                 Some(_) | None => Rest::Nothing,

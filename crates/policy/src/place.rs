@@ -58,6 +58,9 @@ enum Lies {
     Unknown,
 }
 
+/// Ward's own folders below the home folder: rules, roles, tokens, the store.
+const WARDS_OWN: &[&str] = &[".config/ward", ".local/share/ward", ".local/state/ward"];
+
 /// What a path pattern is measured from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
@@ -103,6 +106,43 @@ impl Spot {
             Below::Names(names) => Some(names),
             Below::Above | Below::Elsewhere | Below::Unknown => None,
         }
+    }
+
+    /// The folder it is in.
+    pub(crate) fn parent(&self, place: &Place<'_>) -> Option<Self> {
+        let (_, names) = self.names.split_last()?;
+        Some(Self::new(&format!("/{}", names.join("/")), place))
+    }
+
+    /// All of its names, from the root.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Whether the workspace or the home folder is in it, or it is the home folder itself.
+    pub(crate) fn is_above(&self) -> bool {
+        let holds = |lies| match lies {
+            Lies::Above => true,
+            Lies::Inside(from) => from == self.names.len(),
+            Lies::Elsewhere | Lies::Unknown => false,
+        };
+        holds(self.workspace) || holds(self.home)
+    }
+
+    /// The folder of Ward's own that it is in, where the person has them in their usual places.
+    pub(crate) fn wards_own(&self) -> Option<&'static str> {
+        let Below::Names(names) = self.below(Base::Home) else {
+            return None;
+        };
+        WARDS_OWN
+            .iter()
+            .find(|folder| {
+                let mut names = names.iter();
+                folder
+                    .split('/')
+                    .all(|name| names.next().is_some_and(|own| own == name))
+            })
+            .copied()
     }
 
     pub(crate) fn below(&self, base: Base) -> Below<'_> {

@@ -253,6 +253,7 @@ mod tests {
 
     use super::*;
     use crate::command::{About, Command, Doubt, Part};
+    use crate::exact::Exact;
     use crate::pattern::{Fit, Stance};
     use crate::place::Place;
     use crate::touch::Reach;
@@ -314,7 +315,7 @@ mod tests {
             access: Access::Write,
             path: path.map(|path| Spot::new(path, &place)),
             reach,
-            by: Some(ActionName::FsEdit),
+            by: crate::touch::By::Action(ActionName::FsEdit),
             shown: String::new(),
         };
         let touches = [
@@ -344,7 +345,11 @@ mod tests {
             path(None, Reach::Itself),
         ];
         for touch in &touches {
-            let fits = |rule: &&Rule| rule.pattern.fits(touch, Stance::Restrict) != Fit::No;
+            let fits = |rule: &&Rule| {
+                rule.pattern
+                    .fits(touch, Stance::Restrict, &Exact::new(None))
+                    != Fit::No
+            };
             let all: Vec<&Rule> = rules.iter().filter(fits).collect();
             assert_eq!(
                 rules.about(touch).filter(fits).collect::<Vec<_>>(),

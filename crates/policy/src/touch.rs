@@ -20,8 +20,8 @@ pub enum Touch {
         path: Option<Spot>,
         /// Whether all below it is touched as well.
         reach: Reach,
-        /// The file action; [`None`] for a redirection, which a command does.
-        by: Option<ActionName>,
+        /// What touches it.
+        by: By,
         /// As written.
         shown: String,
     },
@@ -42,6 +42,17 @@ pub enum Touch {
     },
 }
 
+/// What touches a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// A file action.
+    Action(ActionName),
+    /// A redirection, which a command's shell does.
+    Redirection,
+    /// A running command, which the wall stopped there.
+    Stopped,
+}
+
 /// How much of a path is touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -54,57 +65,74 @@ pub enum Reach {
 /// Everything that this would touch.
 pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
     let facts = asked.facts;
-    let action = match asked.verb {
-        Verb::Action(action) => Some(action),
-        Verb::Net => None,
-    };
     let mut touches = Vec::new();
-    let files = action.filter(|action| action.as_str().starts_with("fs."));
+    let (by, goes_deep) = match asked.verb {
+        Verb::Action(action) if is_files(action) => (By::Action(action), goes_deep(action)),
+        // Paths among a command's facts are those that its shell opens.
+        Verb::Action(_) | Verb::Net => (By::Redirection, true),
+        Verb::Wall => (By::Stopped, true),
+    };
     for fact in &facts.paths {
         let folder = fact.kind == Some(EntryKind::Directory);
         touches.push(Touch::Path {
             access: fact.access,
             path: Some(Spot::new(&fact.path, &asked.place)),
-            reach: if folder && action.is_none_or(goes_deep) {
+            reach: if folder && goes_deep {
                 Reach::Tree
             } else {
                 Reach::Itself
             },
-            by: files,
+            by,
             shown: fact.path.clone(),
         });
     }
-    if let Some(by) = files.filter(|_| facts.paths.is_empty()) {
-        touches.push(Touch::Path {
-            access: usual_access(by),
-            path: None,
-            reach: Reach::Tree,
-            by: Some(by),
-            shown: "a path that is not known".to_owned(),
-        });
-    }
-    if let Some(action) = action.filter(|_| files.is_none()) {
-        touches.push(Touch::Use(action));
-        if action == ActionName::TerminalWrite {
-            touches.push(Touch::Typed);
+    let nowhere = |access| Touch::Path {
+        access,
+        path: None,
+        reach: Reach::Tree,
+        by,
+        shown: "a path that is not known".to_owned(),
+    };
+    match asked.verb {
+        Verb::Action(action) if is_files(action) => {
+            if facts.paths.is_empty() {
+                touches.push(nowhere(usual_access(action)));
+            }
         }
-        if matches!(action, ActionName::TerminalRun | ActionName::TerminalOpen) {
-            add_command(asked, &mut touches);
+        Verb::Action(action) => {
+            touches.push(Touch::Use(action));
+            if action == ActionName::TerminalWrite {
+                touches.push(Touch::Typed);
+            }
+            if matches!(action, ActionName::TerminalRun | ActionName::TerminalOpen) {
+                add_command(asked, &mut touches);
+            }
+        }
+        Verb::Wall => {
+            if facts.paths.is_empty() {
+                touches.push(nowhere(Access::Write));
+            }
+        }
+        Verb::Net => {
+            if facts.hosts.is_empty() {
+                touches.push(Touch::Host {
+                    host: None,
+                    shown: "a host that is not known".to_owned(),
+                });
+            }
         }
     }
     for host in &facts.hosts {
         touches.push(Touch::Host {
-            host: Host::parse(host).ok(),
+            host: Host::named(host),
             shown: host.clone(),
         });
     }
-    if action.is_none() && facts.hosts.is_empty() {
-        touches.push(Touch::Host {
-            host: None,
-            shown: "a host that is not known".to_owned(),
-        });
-    }
     touches
+}
+
+fn is_files(action: ActionName) -> bool {
+    action.as_str().starts_with("fs.")
 }
 
 fn add_command(asked: &Asked<'_>, touches: &mut Vec<Touch>) {
@@ -127,7 +155,7 @@ fn add_command(asked: &Asked<'_>, touches: &mut Vec<Touch>) {
                 },
                 path: redirection.path.map(|path| Spot::new(&path, &asked.place)),
                 reach: Reach::Itself,
-                by: None,
+                by: By::Redirection,
                 shown: redirection.shown,
             }),
     );

@@ -389,6 +389,100 @@ fn what_carries_authority_is_not_for_agents_whatever_the_rules_say() {
     );
 }
 
+/// What is decided about a write that a command of a role with `terminal.run` alone was stopped at.
+fn stopped(facts: &protocol::Facts, lines: &[&str], grants: &[&str]) -> policy::Decision {
+    let runs = role("dev", &["terminal.run"]);
+    let session = || Scope::Session("s1".to_owned());
+    let grants: Vec<Grant> = grants
+        .iter()
+        .map(|pattern| grant(pattern, session(), None))
+        .collect();
+    with_grants(
+        &runs,
+        Mode::Sandbox,
+        &rules(lines),
+        &grants,
+        Verb::Wall,
+        facts,
+    )
+}
+
+#[test]
+fn a_command_that_was_stopped_asks_by_rules_and_grants_about_the_path() {
+    let facts = path(Access::Write, "/var/cache/x/y");
+    let verdict = |lines: &[&str], grants: &[&str]| stopped(&facts, lines, grants).verdict;
+    assert_eq!(verdict(&[], &[]), Verdict::Ask);
+    assert_eq!(verdict(&[], &["fs.write(/var/cache/x/y)"]), Verdict::Allow);
+    assert_eq!(verdict(&[], &["fs.write(/var/cache/x/z)"]), Verdict::Ask);
+    assert_eq!(verdict(&[], &["terminal.run"]), Verdict::Ask);
+    assert_eq!(
+        verdict(&["allow fs.write(/var/cache/**)"], &[]),
+        Verdict::Allow
+    );
+    let deny = ["deny fs.write(/var/**)"];
+    assert_eq!(verdict(&deny, &["fs.write(/var/cache/x/y)"]), Verdict::Deny);
+    let offer = |decision: policy::Decision| decision.steps[0].offer.clone();
+    assert_eq!(
+        offer(stopped(&facts, &[], &[])).as_deref(),
+        Some("fs.write(/var/cache/x/y)")
+    );
+    let nothing = stopped(&protocol::Facts::default(), &[], &[]);
+    assert_eq!(nothing.verdict, Verdict::Ask);
+    assert_eq!(offer(nothing), None);
+}
+
+#[test]
+fn a_stopped_command_may_ask_for_what_runs_by_itself_by_its_very_name() {
+    let facts = path(Access::Write, "/project/.git/config");
+    let verdict = |lines: &[&str], grants: &[&str]| stopped(&facts, lines, grants).verdict;
+    assert_eq!(verdict(&[], &[]), Verdict::Ask);
+    assert_eq!(verdict(&["allow *"], &[]), Verdict::Ask);
+    assert_eq!(verdict(&[], &["fs.write(.git/config)"]), Verdict::Allow);
+    for wide in [
+        "*",
+        "fs.write",
+        "fs.write(**)",
+        "fs.write(.git/*)",
+        "fs.write(.git/**)",
+    ] {
+        assert_eq!(verdict(&[], &[wide]), Verdict::Ask, "{wide}");
+    }
+    let step = &stopped(&facts, &[], &[]).steps[0];
+    assert_eq!(step.because.kind, Kind::Protected);
+    assert_eq!(step.offer.as_deref(), Some("fs.write(.git/config)"));
+    assert_eq!(step.offers_wider, None);
+    let hooks = folder(Access::Write, "/project/.git/hooks");
+    let offer = stopped(&hooks, &[], &[]).steps[0].offer.clone();
+    assert_eq!(offer.as_deref(), Some("fs.write(.git/hooks/**)"));
+    let granted = stopped(&hooks, &[], &["fs.write(.git/hooks/**)"]);
+    assert_eq!(granted.verdict, Verdict::Allow);
+}
+
+#[test]
+fn no_command_is_let_at_what_carries_authority() {
+    for facts in [
+        path(Access::Write, "/project/ward.toml"),
+        path(Access::Write, "/project/sub/.ward/roles/a.md"),
+        path(Access::Delete, "/project/AGENTS.md"),
+        path(Access::Write, "/project/.claude/settings.json"),
+        path(Access::Write, "/home/ada/.claude/settings.json"),
+        path(Access::Write, "/other/ward.toml"),
+        path(Access::Write, "/home/ada/.config/ward/rules.toml"),
+        path(Access::Write, "/home/ada/.local/share/ward/ward.db"),
+        // Folders that hold such files.
+        folder(Access::Write, "/project"),
+        folder(Access::Write, "/project/sub"),
+        folder(Access::Write, "/home/ada"),
+        folder(Access::Write, "/"),
+    ] {
+        let shown = &facts.paths[0].path;
+        let decision = stopped(&facts, &["allow *"], &["*", &format!("fs.write({shown})")]);
+        assert_eq!(decision.verdict, Verdict::Deny, "{shown}");
+        assert_eq!(decision.because.kind, Kind::Protected, "{shown}");
+        assert_eq!(decision.steps[0].offer, None, "{shown}");
+    }
+}
+
 #[test]
 fn a_request_that_sets_variables_is_looked_at_like_a_line_that_does() {
     let dev = role("dev", &["*"]);

@@ -16,6 +16,15 @@ pub struct Protection {
     pub reason: &'static str,
 }
 
+impl Protection {
+    /// Whether it says what agents may do. Nobody can let an agent change that; what merely runs
+    /// by itself a person may open.
+    #[must_use]
+    pub fn carries_authority(&self) -> bool {
+        self.reason == AUTHORITY
+    }
+}
+
 /// How much of a protected path may not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
