@@ -24,28 +24,47 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// Only a part: requests, commands, starts, work or memory; nothing is written
+    /// Only a part, nothing is written. Runtime: requests, commands, starts, work or memory; gate:
+    /// decide
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Subject {
+/// What is measured: a job of the package `bench`, and a section of docs/benchmarks.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Subject {
     /// The runtime server and its sandbox
     Runtime,
+    /// The gate
+    Gate,
+}
+
+impl Subject {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Runtime => "runtime",
+            Self::Gate => "gate",
+        }
+    }
+
+    /// The parts that being root changes, which are measured as root as well.
+    fn as_root(self) -> &'static [&'static str] {
+        match self {
+            Self::Runtime => &["commands", "starts"],
+            Self::Gate => &[],
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let places = Places::find()?;
     let mut steps = Steps::new();
-    let result = match args.subject {
-        Subject::Runtime => runtime(args, &places, &mut steps),
-    };
+    let result = measure(args, &places, &mut steps);
     steps.total();
     result
 }
 
-fn runtime(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
+fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
     steps.step("Build", || build(places))?;
     let peers = steps.step("Peers", || peers::install(places))?;
     let stage = steps.step("The folder to measure in", || Stage::make(places, &peers))?;
@@ -54,10 +73,10 @@ fn runtime(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()
 
     let mut sections = Vec::new();
     for user in [User::Unprivileged, User::Root] {
-        let Some(mut command) = stage.measure(user)? else {
+        let Some(parts) = parts(args, user) else {
             continue;
         };
-        let Some(parts) = parts(args, user) else {
+        let Some(mut command) = stage.measure(args.subject, user)? else {
             continue;
         };
         for part in parts {
@@ -79,22 +98,19 @@ fn runtime(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()
         println!("Nothing is written: that takes all parts and many runs.");
         return Ok(());
     }
-    document::write(places, &machine, &sections)
+    document::write(places, args.subject, &machine, &sections)
 }
 
 /// What to measure as this user; nothing named means everything.
 fn parts(args: &Args, user: User) -> Option<Vec<&str>> {
-    // What being root changes.
-    let as_root = ["commands", "starts"];
+    let as_root = args.subject.as_root();
     let wanted = args.only.iter().map(String::as_str);
-    match user {
-        User::Unprivileged => Some(wanted.collect()),
-        User::Root if args.only.is_empty() => Some(as_root.to_vec()),
-        User::Root => {
-            let wanted: Vec<&str> = wanted.filter(|part| as_root.contains(part)).collect();
-            (!wanted.is_empty()).then_some(wanted)
-        }
-    }
+    let parts: Vec<&str> = match user {
+        User::Unprivileged => return Some(wanted.collect()),
+        User::Root if args.only.is_empty() => as_root.to_vec(),
+        User::Root => wanted.filter(|part| as_root.contains(part)).collect(),
+    };
+    (!parts.is_empty()).then_some(parts)
 }
 
 fn build(places: &Places) -> anyhow::Result<()> {

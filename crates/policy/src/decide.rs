@@ -132,6 +132,10 @@ pub fn decide(
     }
 }
 
+/// How many rules are told that may be meant by what cannot be known: all of a thousand may be, and
+/// one is enough.
+const MOST_PERHAPS: usize = 8;
+
 /// Everything that has a say.
 struct Judge<'a> {
     authority: &'a Authority<'a>,
@@ -153,8 +157,26 @@ impl Judge<'_> {
                 .all()
                 .filter_map(|role| self.by_skill(touch, role)),
         );
-        let rules = self.rules.about(touch);
-        voices.extend(rules.filter_map(|rule| self.by_rule(touch, rule)));
+        let mut perhaps = [0_usize; 2];
+        for rule in self.rules.about(touch) {
+            let Some((kind, verdict, fit)) = self.by_rule(touch, rule) else {
+                continue;
+            };
+            if fit == Fit::Maybe {
+                let told = &mut perhaps[usize::from(kind == Kind::RuleMaybe)];
+                *told += 1;
+                if *told > MOST_PERHAPS {
+                    continue;
+                }
+            }
+            voices.push(Because {
+                kind,
+                verdict,
+                text: rule.pattern.to_string(),
+                reason: rule.reason.clone(),
+                origin: rule.origin.clone(),
+            });
+        }
 
         let allowed = voices
             .iter()
@@ -239,7 +261,8 @@ impl Judge<'_> {
         })
     }
 
-    fn by_rule(&self, touch: &Touch, rule: &Rule) -> Option<Because> {
+    /// What a rule says about this, and how surely it is about it.
+    fn by_rule(&self, touch: &Touch, rule: &Rule) -> Option<(Kind, Verdict, Fit)> {
         let stance = match rule.verdict {
             Verdict::Allow => Stance::Permit,
             Verdict::Ask | Verdict::Deny => Stance::Restrict,
@@ -253,13 +276,7 @@ impl Judge<'_> {
             (Fit::Maybe, Verdict::Deny) => (Kind::RuleMaybe, Verdict::Ask),
             (Fit::Yes | Fit::Maybe, verdict) => (Kind::Rule, verdict),
         };
-        Some(Because {
-            kind,
-            verdict,
-            text: rule.pattern.to_string(),
-            reason: rule.reason.clone(),
-            origin: rule.origin.clone(),
-        })
+        Some((kind, verdict, fit))
     }
 }
 

@@ -59,7 +59,7 @@ pub struct Step {
     pub verdict: Verdict,
     /// What made it.
     pub because: Because,
-    /// Everything else that had a say.
+    /// Everything else that had a say; of many rules that may or may not be meant, a few.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub considered: Vec<Because>,
     /// For a question: the narrowest pattern with which a grant answers it. Left out where no

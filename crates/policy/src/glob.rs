@@ -69,22 +69,53 @@ impl NameGlob {
     pub(crate) fn fits(&self, text: &str) -> bool {
         match self {
             Self::Literal(literal) => literal == text,
-            Self::Wild(pieces) => wild(
-                pieces,
-                &text.chars().collect::<Vec<_>>(),
-                |piece| *piece == Piece::Star,
-                |piece, char| match piece {
-                    Piece::One(one) => one == char,
-                    Piece::Any => true,
-                    Piece::Class { not, ranges } => {
-                        ranges
-                            .iter()
-                            .any(|(low, high)| (low..=high).contains(&char))
-                            != *not
-                    }
-                    Piece::Star => false,
-                },
-            ),
+            Self::Wild(pieces) => fits_pieces(pieces, text),
+        }
+    }
+}
+
+impl Piece {
+    fn fits(&self, char: char) -> bool {
+        match self {
+            Self::One(one) => *one == char,
+            Self::Any => true,
+            Self::Class { not, ranges } => {
+                ranges
+                    .iter()
+                    .any(|(low, high)| (*low..=*high).contains(&char))
+                    != *not
+            }
+            Self::Star => false,
+        }
+    }
+}
+
+/// The same walk as [`wild`], over characters where they are.
+fn fits_pieces(pieces: &[Piece], text: &str) -> bool {
+    let (mut at, mut rest) = (0, text);
+    let mut back: Option<(usize, &str)> = None;
+    loop {
+        let mut chars = rest.chars();
+        match (pieces.get(at), chars.next()) {
+            (Some(Piece::Star), _) => {
+                at += 1;
+                back = Some((at, rest));
+            }
+            (None, None) => return true,
+            (Some(_), None) => return false,
+            (Some(piece), Some(char)) if piece.fits(char) => {
+                at += 1;
+                rest = chars.as_str();
+            }
+            (Some(_) | None, Some(_)) => {
+                let Some((star, taken)) = back else {
+                    return false;
+                };
+                let mut chars = taken.chars();
+                chars.next();
+                (at, rest) = (star, chars.as_str());
+                back = Some((star, rest));
+            }
         }
     }
 }

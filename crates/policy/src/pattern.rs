@@ -88,22 +88,6 @@ pub(crate) enum Topic {
     Program(String),
 }
 
-impl Topic {
-    pub(crate) fn is_command(&self) -> bool {
-        match self {
-            Self::Commands | Self::Program(_) => true,
-            Self::Everything | Self::Files | Self::Folder(_) | Self::Hosts => false,
-        }
-    }
-
-    pub(crate) fn is_file(&self) -> bool {
-        match self {
-            Self::Files | Self::Folder(_) => true,
-            Self::Everything | Self::Hosts | Self::Commands | Self::Program(_) => false,
-        }
-    }
-}
-
 /// Why a pattern cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPattern {

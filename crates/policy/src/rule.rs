@@ -18,7 +18,7 @@ use crate::command::{Word, base_name};
 use crate::decision::Verdict;
 use crate::mistake::{Mistake, Weight};
 use crate::pattern::{Pattern, Topic};
-use crate::place::Spot;
+use crate::place::{Base, Below};
 use crate::touch::Touch;
 
 /// Whose word something is. The order is that of weight: of two roles with one name, the larger
@@ -86,6 +86,9 @@ pub struct Rules {
     /// Which of them are about what, so that a thousand rules cost no more than the few that
     /// matter.
     index: HashMap<Topic, Vec<usize>>,
+    /// All about files, and all about commands: for what is not known enough to look further.
+    files: Vec<usize>,
+    commands: Vec<usize>,
 }
 
 /// The file as it is written. `ward.toml` may hold more than rules, but nothing else is known yet.
@@ -182,7 +185,13 @@ impl Rules {
     /// Adds one rule.
     pub fn push(&mut self, rule: Rule) {
         let topic = rule.pattern.topic();
-        self.index.entry(topic).or_default().push(self.all.len());
+        let number = self.all.len();
+        match topic {
+            Topic::Files | Topic::Folder(_) => self.files.push(number),
+            Topic::Commands | Topic::Program(_) => self.commands.push(number),
+            Topic::Everything | Topic::Hosts => {}
+        }
+        self.index.entry(topic).or_default().push(number);
         self.all.push(rule);
     }
 
@@ -193,43 +202,34 @@ impl Rules {
 
     /// Those that may have a say about this, in the order written.
     pub(crate) fn about(&self, touch: &Touch) -> impl Iterator<Item = &Rule> {
-        let mut found = Vec::new();
-        let mut add = |topic: &Topic| found.extend(self.index.get(topic).into_iter().flatten());
-        add(&Topic::Everything);
-        match touch {
-            Touch::Path { path, .. } => match path.as_ref().map(Spot::in_workspace) {
-                Some(Some([first, ..])) => {
-                    add(&Topic::Files);
-                    add(&Topic::Folder(first.clone()));
+        let of = |topic: Topic| self.index.get(&topic).map_or(&[][..], Vec::as_slice);
+        let (some, more) = match touch {
+            Touch::Path { path, .. } => {
+                match path.as_ref().map(|path| path.below(Base::Workspace)) {
+                    Some(Below::Names([first, ..])) => {
+                        (of(Topic::Files), of(Topic::Folder(first.clone())))
+                    }
+                    Some(Below::Elsewhere) => (of(Topic::Files), &[][..]),
+                    // All of the workspace or more, or not known.
+                    Some(Below::Names([]) | Below::Above | Below::Unknown) | None => {
+                        (self.files.as_slice(), &[][..])
+                    }
                 }
-                // Not in the workspace, or all of it, or not known.
-                Some(Some([]) | None) | None => {
-                    let topics = self.index.keys().filter(|topic| topic.is_file());
-                    topics.for_each(add);
-                }
-            },
-            Touch::Host { .. } => add(&Topic::Hosts),
-            Touch::Use(_) => add(&Topic::Commands),
+            }
+            Touch::Host { .. } => (of(Topic::Hosts), &[][..]),
+            Touch::Use(_) => (of(Topic::Commands), &[][..]),
             Touch::Command(command) => match command.words.first().and_then(Word::known) {
                 Some(program) => {
-                    add(&Topic::Commands);
-                    add(&Topic::Program(base_name(program).to_owned()));
+                    let program = Topic::Program(base_name(program).to_owned());
+                    (of(Topic::Commands), of(program))
                 }
-                None => self
-                    .index
-                    .keys()
-                    .filter(|topic| topic.is_command())
-                    .for_each(add),
+                None => (self.commands.as_slice(), &[][..]),
             },
-            Touch::Unknown(_) | Touch::Typed => {
-                self.index
-                    .keys()
-                    .filter(|topic| topic.is_command())
-                    .for_each(add);
-            }
-        }
+            Touch::Unknown(_) | Touch::Typed => (self.commands.as_slice(), &[][..]),
+        };
+        let mut found = [of(Topic::Everything), some, more].concat();
         found.sort_unstable();
-        found.into_iter().map(|index: &usize| &self.all[*index])
+        found.into_iter().map(|number| &self.all[number])
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
     use crate::command::{About, Command, Doubt, Part};
     use crate::exact::Exact;
     use crate::pattern::{Fit, Stance};
-    use crate::place::Place;
+    use crate::place::{Place, Spot};
     use crate::touch::Reach;
 
     #[test]

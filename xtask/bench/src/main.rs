@@ -11,6 +11,7 @@
 )]
 
 mod clock;
+mod decide;
 mod memory;
 mod peer;
 mod rate;
@@ -25,8 +26,9 @@ mod work;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum as _};
+use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::row::Row;
 use crate::stage::{Effort, Stage};
 
 #[derive(Debug, Parser)]
@@ -51,6 +53,13 @@ enum Part {
     Memory,
 }
 
+/// A part of measuring the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum GatePart {
+    /// A decision with a thousand rules
+    Decide,
+}
+
 #[derive(Debug, Subcommand)]
 enum Job {
     /// Measure the runtime server and its sandbox
@@ -64,6 +73,17 @@ enum Job {
         #[arg(long)]
         quick: bool,
     },
+    /// Measure the gate
+    Gate {
+        /// The folder that `cargo xtask bench` laid out
+        stage: PathBuf,
+        /// Only these parts
+        #[arg(long, value_name = "PART")]
+        only: Vec<GatePart>,
+        /// A few runs of each, to see that everything works
+        #[arg(long)]
+        quick: bool,
+    },
     /// Be a JSON-RPC server that starts commands and confines nothing
     Peer,
     /// Time a command from the inside, without the start of whatever it runs in
@@ -73,8 +93,20 @@ enum Job {
 fn main() -> ExitCode {
     let result = match Cli::parse().job {
         Job::Runtime { stage, only, quick } => {
-            let effort = if quick { Effort::Quick } else { Effort::Full };
-            measure(&Stage::new(stage, effort), &only)
+            let stage = Stage::new(stage, effort(quick));
+            print_rows(&only, |part: Part| match part {
+                Part::Requests => rate::measure(&stage),
+                Part::Commands => run::measure(&stage),
+                Part::Starts => start::measure(&stage),
+                Part::Work => work::measure(&stage),
+                Part::Memory => memory::measure(&stage),
+            })
+        }
+        Job::Gate { stage, only, quick } => {
+            let stage = Stage::new(stage, effort(quick));
+            print_rows(&only, |part: GatePart| match part {
+                GatePart::Decide => decide::measure(&stage),
+            })
         }
         Job::Peer => peer::serve(),
         Job::Clock(args) => clock::run(&args),
@@ -88,20 +120,21 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(stage: &Stage, only: &[Part]) -> anyhow::Result<()> {
+fn effort(quick: bool) -> Effort {
+    if quick { Effort::Quick } else { Effort::Full }
+}
+
+/// Measures the parts that are wanted, or all, in their order, and prints the table.
+fn print_rows<P: ValueEnum + PartialEq + std::fmt::Debug>(
+    only: &[P],
+    measure: impl Fn(P) -> anyhow::Result<Vec<Row>>,
+) -> anyhow::Result<()> {
     let mut rows = Vec::new();
-    for part in Part::value_variants() {
-        if !only.is_empty() && !only.contains(part) {
-            continue;
+    for part in P::value_variants() {
+        if only.is_empty() || only.contains(part) {
+            eprintln!("  {part:?}");
+            rows.extend(measure(part.clone())?);
         }
-        eprintln!("  {part:?}");
-        rows.extend(match part {
-            Part::Requests => rate::measure(stage)?,
-            Part::Commands => run::measure(stage)?,
-            Part::Starts => start::measure(stage)?,
-            Part::Work => work::measure(stage)?,
-            Part::Memory => memory::measure(stage)?,
-        });
     }
     print!("{}", row::table(&rows));
     Ok(())

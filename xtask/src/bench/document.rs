@@ -1,13 +1,20 @@
-//! The part of docs/benchmarks.md that is measured and not written.
+//! The parts of docs/benchmarks.md that are measured and not written: one for each subject.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, bail};
 
+use super::Subject;
 use crate::cache::Places;
 
-const BEGIN: &str = "<!-- measured: written by `cargo xtask bench runtime` -->";
 const END: &str = "<!-- measured: end -->";
+
+fn begin(subject: Subject) -> String {
+    format!(
+        "<!-- measured: written by `cargo xtask bench {}` -->",
+        subject.word()
+    )
+}
 
 /// The figures of one user.
 #[derive(Debug)]
@@ -17,12 +24,18 @@ pub(crate) struct Section {
 }
 
 /// Puts the figures in the place of the last ones.
-pub(crate) fn write(places: &Places, machine: &str, sections: &[Section]) -> anyhow::Result<()> {
+pub(crate) fn write(
+    places: &Places,
+    subject: Subject,
+    machine: &str,
+    sections: &[Section],
+) -> anyhow::Result<()> {
     let path = places.root.join("docs/benchmarks.md");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let measured = measured(machine, sections);
-    let Some(text) = replaced(&text, &measured) else {
-        bail!("{} has lost the line `{BEGIN}` or `{END}`", path.display());
+    let begin = begin(subject);
+    let Some(text) = replaced(&text, &begin, &measured) else {
+        bail!("{} has lost the line `{begin}` or `{END}`", path.display());
     };
     std::fs::write(&path, text)?;
     println!("Written to docs/benchmarks.md");
@@ -60,10 +73,10 @@ fn measured(machine: &str, sections: &[Section]) -> String {
     text
 }
 
-fn replaced(text: &str, measured: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
+fn replaced(text: &str, begin: &str, measured: &str) -> Option<String> {
+    let (before, rest) = text.split_once(begin)?;
     let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{measured}\n{END}{after}"))
+    Some(format!("{before}{begin}\n\n{measured}\n{END}{after}"))
 }
 
 #[cfg(test)]
@@ -72,10 +85,13 @@ mod tests {
 
     #[test]
     fn only_what_lies_between_the_marks_is_replaced() {
-        let text = format!("head\n{BEGIN}\nold\n{END}\ntail\n");
-        let expected = format!("head\n{BEGIN}\n\nnew\n\n{END}\ntail\n");
-        assert_eq!(replaced(&text, "new\n"), Some(expected));
-        assert_eq!(replaced("no marks", "new"), None);
+        let [runtime, gate] = [Subject::Runtime, Subject::Gate].map(begin);
+        let text = format!("head\n{runtime}\nold\n{END}\nmiddle\n{gate}\nold\n{END}\ntail\n");
+        let first = format!("head\n{runtime}\n\nnew\n\n{END}\nmiddle\n{gate}\nold\n{END}\ntail\n");
+        let second = format!("head\n{runtime}\nold\n{END}\nmiddle\n{gate}\n\nnew\n\n{END}\ntail\n");
+        assert_eq!(replaced(&text, &runtime, "new\n"), Some(first));
+        assert_eq!(replaced(&text, &gate, "new\n"), Some(second));
+        assert_eq!(replaced("no marks", &gate, "new"), None);
     }
 
     #[test]

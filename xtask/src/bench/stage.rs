@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
+use super::Subject;
 use super::peers::Peers;
 use crate::cache::Places;
 use crate::run;
@@ -58,7 +59,7 @@ impl Stage {
     }
 
     /// What measures as this user; none where it cannot be had.
-    pub(crate) fn measure(&self, user: User) -> anyhow::Result<Option<Command>> {
+    pub(crate) fn measure(&self, subject: Subject, user: User) -> anyhow::Result<Option<Command>> {
         let (id, name) = match user {
             User::Root if !self.is_root => return Ok(None),
             User::Root => (0, "root"),
@@ -85,7 +86,7 @@ impl Stage {
         } else {
             run::program(bench, &own)
         };
-        command.arg("runtime").arg(own);
+        command.arg(subject.word()).arg(own);
         Ok(Some(command))
     }
 }
