@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Read as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::error::SandboxError;
 use crate::gateway::Gateway;
 use crate::linux::launch::{Holder, has_one_thread, launch};
 use crate::linux::limits::{self, Cgroup};
-use crate::linux::message::{Failure, Forked, Layer, Report, Size, Spawn};
+use crate::linux::message::{Failure, Layer, Report, Size, Spawn};
 use crate::linux::notify::Watcher;
 use crate::linux::plan::{Plan, Scratch};
 use crate::linux::supervise::Watched;
@@ -152,19 +153,21 @@ impl Room {
         let granted = written.map(|widening| widening.path.clone()).collect();
         let (stay, demands) = Stay::begin(&self.workspace, granted);
         let spawn = self.request(&command, demands)?;
-        let wires = Wire::pair().map_err(|error| failed(Layer::Namespaces, &error))?;
+        let (reports, theirs) = Wire::pair().map_err(|error| failed(Layer::Namespaces, &error))?;
         let streams =
             Streams::make(command.stdio).map_err(|error| failed(Layer::Terminal, &error))?;
-        let init = self.fork(&spawn, &wires.1, &streams)?;
-        drop(wires.1);
-        let init_pid = host_pid(&init).map_err(|error| failed(Layer::Namespaces, &error))?;
+        let mut init = self.send(&spawn, theirs, streams.theirs)?;
 
-        let (mut listener, mut terminal) = (None, None);
-        loop {
-            match wires.0.receive::<Report>() {
+        let (mut listener, mut terminal, mut runs) = (None, None, false);
+        let init = loop {
+            if runs && let Some(init) = init {
+                break init;
+            }
+            match reports.receive::<Report>() {
+                Ok(Some((Report::Forked, mut fds))) => init = fds.pop(),
                 Ok(Some((Report::Listening, mut fds))) => listener = fds.pop(),
                 Ok(Some((Report::Terminal, mut fds))) => terminal = fds.pop().map(File::from),
-                Ok(Some((Report::Started, _))) => break,
+                Ok(Some((Report::Started, _))) => runs = true,
                 Ok(Some((Report::Failed(failure), _))) => return Err(refused(failure, &command)),
                 Ok(Some((Report::Ended { .. }, _)) | None) => {
                     return Err(SandboxError::Closed(
@@ -173,11 +176,11 @@ impl Room {
                 }
                 Err(error) => return Err(failed(Layer::Namespaces, &error)),
             }
-            // The command waits for its first answer as soon as it is listened to.
-            if let Some(listener) = &listener {
-                hand_over_quickly(listener.as_fd());
-            }
+        };
+        if let Some(listener) = &listener {
+            hand_over_quickly(listener.as_fd());
         }
+        let init_pid = host_pid(&init).map_err(|error| failed(Layer::Namespaces, &error))?;
         let stopper = Stopper {
             init: Arc::new(init),
             tier: self.tier,
@@ -185,7 +188,7 @@ impl Room {
         let watched = Watched {
             stopper: stopper.clone(),
             init_pid,
-            reports: wires.0,
+            reports,
             listener,
             watcher: Watcher::new(init_pid, &self.plan),
             started,
@@ -258,27 +261,40 @@ impl Room {
         })
     }
 
-    /// Has the holder fork an init; its pidfd.
-    fn fork(
+    /// Has the holder start a command, and waits until it runs or does not; what became of it is
+    /// said at the other end of `report`. Where the holder itself is its init, the pidfd of that.
+    fn send(
         &self,
         spawn: &Spawn,
-        report: &Wire,
-        streams: &Streams,
-    ) -> Result<OwnedFd, SandboxError> {
-        let mut fds = vec![report.as_fd()];
-        fds.extend(streams.theirs.iter().map(OwnedFd::as_fd));
-        let closed = || SandboxError::Closed(String::new());
-        let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
-        match holder.wire.send(spawn, &fds) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Err(closed()),
-            Err(error) => return Err(failed(Layer::Namespaces, &error)),
-        }
-        match holder.wire.receive::<Forked>() {
-            Ok(Some((Forked::Yes, mut fds))) => fds.pop().ok_or_else(closed),
-            Ok(Some((Forked::No { layer, why }, _))) => Err(failed(layer, &why)),
-            Ok(None) | Err(_) => Err(closed()),
-        }
+        report: Wire,
+        streams: Vec<OwnedFd>,
+    ) -> Result<Option<OwnedFd>, SandboxError> {
+        let broken = |error: std::io::Error| failed(Layer::Namespaces, &error);
+        let (decided, undecided) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(|error| broken(error.into()))?;
+        let mut fds = vec![report.as_fd(), undecided.as_fd()];
+        fds.extend(streams.iter().map(OwnedFd::as_fd));
+        let init = {
+            let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
+            match holder.wire.send(spawn, &fds) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                    return Err(SandboxError::Closed(String::new()));
+                }
+                Err(error) => return Err(broken(error)),
+            }
+            let itself = self
+                .plan
+                .is_for_one_command()
+                .then(|| holder.pidfd.try_clone());
+            itself.transpose().map_err(broken)?
+        };
+        drop((report, undecided, streams));
+        // One pipe that ends, instead of a waking for each thing that is reported on the way.
+        File::from(decided)
+            .read_to_end(&mut Vec::new())
+            .map_err(broken)?;
+        Ok(init)
     }
 }
 

@@ -15,7 +15,7 @@ use super::filter::{Arch, Memory, Sockets, filter};
 use super::init;
 use super::landlock::{Rules, ruleset};
 use super::layers::{Off, on};
-use super::message::{Forked, Layer, Ready, Spawn};
+use super::message::{Failure, Layer, Ready, Report, Spawn};
 use super::plan::Plan;
 use super::sys::{self, Side, new};
 use super::wire::Wire;
@@ -63,7 +63,7 @@ pub(crate) fn run(plan: Plan, wire: &Wire, keep_host: bool) -> ! {
     loop {
         match wire.receive_with(|| orphans.end()) {
             Ok(Some((spawn, fds))) => {
-                if let Some(init) = fork_init(&room, &spawn, fds, wire) {
+                if let Some(init) = fork_init(&room, &spawn, fds) {
                     orphans.inits.push(init);
                 }
             }
@@ -78,29 +78,30 @@ fn become_init(room: &Room, wire: &Wire) -> ! {
     let Ok(Some((spawn, fds))) = wire.receive::<Spawn>() else {
         sys::exit_now(0)
     };
-    let flags = rustix::process::PidfdFlags::empty();
-    let forked = match rustix::process::pidfd_open(rustix::process::getpid(), flags) {
-        Ok(pidfd) => wire.send(&Forked::Yes, &[pidfd.as_fd()]),
-        Err(error) => wire.send(
-            &Forked::No {
-                layer: Layer::Namespaces,
-                why: error.to_string(),
-            },
-            &[],
-        ),
-    };
-    if forked.is_err() {
-        sys::exit_now(0);
-    }
-    run_init(room, &spawn, fds, &[])
-}
-
-fn run_init(room: &Room, spawn: &Spawn, mut fds: Vec<OwnedFd>, trees: &[OwnedFd]) -> ! {
-    let streams = fds.split_off(1.min(fds.len()));
-    let Some(report) = fds.pop() else {
+    let Some(connections) = Connections::of(fds) else {
         sys::exit_now(125)
     };
-    init::run(room, spawn, &Wire::from_fd(report), streams, trees)
+    init::run(room, &spawn, connections, &[])
+}
+
+/// What connects a command with Ward.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    pub(crate) report: Wire,
+    /// Ward looks at the reports when nobody holds this any more.
+    pub(crate) undecided: OwnedFd,
+    pub(crate) streams: Vec<OwnedFd>,
+}
+
+impl Connections {
+    fn of(fds: Vec<OwnedFd>) -> Option<Self> {
+        let mut fds = fds.into_iter();
+        Some(Self {
+            report: Wire::from_fd(fds.next()?),
+            undecided: fds.next()?,
+            streams: fds.collect(),
+        })
+    }
 }
 
 /// Keeps the room free of what commands leave behind. In a room the kernel does that; where there
@@ -202,32 +203,26 @@ fn map_user(plan: &Plan) -> std::io::Result<()> {
 }
 
 /// Forks an init for a command; its pid, as the holder sees it.
-fn fork_init(room: &Room, spawn: &Spawn, fds: Vec<OwnedFd>, wire: &Wire) -> Option<i32> {
+fn fork_init(room: &Room, spawn: &Spawn, fds: Vec<OwnedFd>) -> Option<i32> {
+    // Where Ward has gone, nobody hears this, and the next `receive` ends the room.
+    let connections = Connections::of(fds)?;
+    let refuse = |layer, why| {
+        let failed = Report::Failed(Failure::Layer { layer, why });
+        let _ = connections.report.send(&failed, &[]);
+        None
+    };
     let trees = match init::widenings(room, spawn) {
         Ok(trees) => trees,
-        Err((layer, why)) => {
-            let _ = wire.send(&Forked::No { layer, why }, &[]);
-            return None;
-        }
+        Err((layer, why)) => return refuse(layer, why),
     };
     let flags = namespaces(&room.plan) & (new::PID | new::MOUNT);
     // SAFETY: the holder has one thread.
     match unsafe { sys::fork_with(flags) } {
-        Ok(Side::Child) => run_init(room, spawn, fds, &trees),
+        Ok(Side::Child) => init::run(room, spawn, connections, &trees),
         Ok(Side::Parent(pid, pidfd)) => {
-            // Where Ward has gone, the next `receive` ends the room.
-            let _ = wire.send(&Forked::Yes, &[pidfd.as_fd()]);
+            let _ = connections.report.send(&Report::Forked, &[pidfd.as_fd()]);
             Some(pid)
         }
-        Err(error) => {
-            let _ = wire.send(
-                &Forked::No {
-                    layer: Layer::Namespaces,
-                    why: error.to_string(),
-                },
-                &[],
-            );
-            None
-        }
+        Err(error) => refuse(Layer::Namespaces, error.to_string()),
     }
 }

@@ -14,7 +14,7 @@ use rustix::mount::{
 };
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 
-use super::holder::Room;
+use super::holder::{Connections, Room};
 use super::landlock::{Rules, allow_stream, restrict, ruleset};
 use super::layers::{Off, on};
 use super::limits;
@@ -32,36 +32,48 @@ fn layer<E: ToString>(layer: Layer) -> impl Fn(E) -> Refused {
 }
 
 /// Runs a command to its end. Only for a process just forked into new pid and mount namespaces.
-pub(crate) fn run(
-    room: &Room,
-    spawn: &Spawn,
-    report: &Wire,
-    streams: Vec<OwnedFd>,
-    trees: &[OwnedFd],
-) -> ! {
+pub(crate) fn run(room: &Room, spawn: &Spawn, connections: Connections, trees: &[OwnedFd]) -> ! {
     sys::on_signal(libc::SIGCHLD, libc::SIG_DFL);
     sys::hold_signals(HEARD);
     if room.plan.tier != Tier::Room {
         stand_alone();
     }
-    let code = match start(room, spawn, report, streams, trees) {
-        Ok(command) => watch(command, report, room.plan.tier),
-        Err((layer, why)) => {
-            let _ = report.send(&Report::Failed(Failure::Layer { layer, why }), &[]);
-            125
+    let Connections {
+        report,
+        undecided,
+        streams,
+    } = connections;
+    let failure = match start(room, spawn, &report, streams, trees) {
+        Ok(Begun::Runs(command)) => {
+            if report.send(&Report::Started, &[]).is_ok() {
+                drop(undecided);
+                watch(command, &report, room.plan.tier);
+            }
+            sys::exit_now(0)
         }
+        Ok(Begun::Refused(failure)) => failure,
+        Err((layer, why)) => Failure::Layer { layer, why },
     };
-    sys::exit_now(code)
+    let _ = report.send(&Report::Failed(failure), &[]);
+    sys::exit_now(125)
 }
 
-/// Puts up the command's own layers and forks it; its pid.
+/// What became of the command.
+enum Begun {
+    /// It runs, under this pid.
+    Runs(i32),
+    /// It could not be executed, or not be confined before.
+    Refused(Failure),
+}
+
+/// Puts up the command's own layers and starts it.
 fn start(
     room: &Room,
     spawn: &Spawn,
     report: &Wire,
     streams: Vec<OwnedFd>,
     trees: &[OwnedFd],
-) -> Result<i32, Refused> {
+) -> Result<Begun, Refused> {
     if on(Off::Root) && room.plan.tier == Tier::Room {
         if !room.plan.is_for_one_command() {
             let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -86,35 +98,19 @@ fn start(
     if streams.len() != 3 {
         return Err((Layer::Terminal, "three standard streams are needed".into()));
     }
-    let (heard, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(layer(Layer::Namespaces))?;
-    // SAFETY: init has one thread.
-    match unsafe { sys::fork() }.map_err(layer(Layer::Namespaces))? {
-        0 => {
-            let failure = execute(room, spawn, report, &streams);
-            // Through init, which knows that nothing else will be said.
-            let words = serde_json::to_vec(&failure).unwrap_or_default();
-            let _ = rustix::io::write(&tell, &words);
-            sys::exit_now(125)
-        }
-        command => {
-            drop((tell, streams));
-            sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
-            rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-                .map_err(layer(Layer::Capabilities))?;
-            let mut words = Vec::new();
-            std::io::Read::read_to_end(&mut std::fs::File::from(heard), &mut words)
-                .map_err(layer(Layer::Namespaces))?;
-            if let Ok(failure) = serde_json::from_slice::<Failure>(&words) {
-                let _ = report.send(&Report::Failed(failure), &[]);
-                sys::exit_now(125);
-            }
-            report
-                .send(&Report::Started, &[])
-                .map_err(layer(Layer::Namespaces))?;
-            Ok(command)
-        }
+    // While init still has the rights for it; the command inherits it.
+    rustix::process::chdir(Path::new(&spawn.cwd.0)).map_err(layer(Layer::WorkingDirectory))?;
+    if on(Off::Capabilities) {
+        sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
     }
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(layer(Layer::Capabilities))?;
+    let mut failure = None;
+    let mut become_it = || failure = Some(execute(room, spawn, report, &streams));
+    // SAFETY: init has one thread.
+    let command = unsafe { sys::run_in_child(&mut become_it) }.map_err(layer(Layer::Namespaces))?;
+    sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
+    Ok(failure.map_or(Begun::Runs(command), Begun::Refused))
 }
 
 /// The signals that init hears; one to end everything at once where the kernel would not.
@@ -128,8 +124,8 @@ fn stand_alone() {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::USR1));
 }
 
-/// Waits for the command, reaping what else ends; tells how it ended.
-fn watch(command: i32, report: &Wire, tier: Tier) -> i32 {
+/// Waits for the command, reaping what else ends; tells how it ended when nothing of it is left.
+fn watch(command: i32, report: &Wire, tier: Tier) {
     let mut status = None;
     while status.is_none() {
         match sys::next_signal(HEARD) {
@@ -145,12 +141,9 @@ fn watch(command: i32, report: &Wire, tier: Tier) -> i32 {
             _ => {}
         }
     }
-    if tier != Tier::Room {
-        end_all();
-    }
+    end_all(tier);
     let status = status.unwrap_or(0);
     let _ = report.send(&Report::Ended { status }, &[]);
-    0
 }
 
 /// Hands a signal to everything below init. Never to "all that I may": where a pid namespace is
@@ -162,10 +155,21 @@ fn pass_on(signal: i32) {
 }
 
 /// Ends everything below init and waits until it is gone. What a process leaves behind when it ends
-/// has no other parent to go to than init.
-fn end_all() {
+/// has no other parent to go to than init: where init has no child, nothing is left.
+fn end_all(tier: Tier) {
     loop {
-        pass_on(libc::SIGKILL);
+        match sys::ended_child() {
+            Ok(Some(_)) => continue,
+            Ok(None) => {}
+            Err(_) => return,
+        }
+        match tier {
+            // The first process of a pid namespace reaches all others in it, and nothing else.
+            Tier::Room if std::process::id() == 1 => sys::kill(-1, libc::SIGKILL),
+            // Without one, which only a test can have, nothing holds them.
+            Tier::Room => return,
+            Tier::Walls | Tier::None => pass_on(libc::SIGKILL),
+        }
         if sys::wait_for_child().is_err() {
             return;
         }
@@ -326,7 +330,6 @@ fn confine(room: &Room, spawn: &Spawn, report: &Wire, streams: &[OwnedFd]) -> Re
         rustix::process::ioctl_tiocsctty(&streams[0]).map_err(layer(Layer::Terminal))?;
     }
     redirect(streams).map_err(layer(Layer::Terminal))?;
-    rustix::process::chdir(Path::new(&spawn.cwd.0)).map_err(layer(Layer::WorkingDirectory))?;
     limit(room).map_err(layer(Layer::Limits))?;
     if on(Off::Capabilities) {
         sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;

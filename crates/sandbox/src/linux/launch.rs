@@ -27,7 +27,7 @@ const LAUNCHER: &str = "ward-room";
 pub(crate) struct Holder {
     pub(crate) wire: Wire,
     pub(crate) pid: i32,
-    pidfd: OwnedFd,
+    pub(crate) pidfd: OwnedFd,
 }
 
 impl Drop for Holder {

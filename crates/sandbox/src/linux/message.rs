@@ -16,7 +16,8 @@ pub(crate) enum Ready {
     Failed { layer: Layer, why: String },
 }
 
-/// Ward to holder: start a command. With it come the wire for init and the three standard streams.
+/// Ward to holder: start a command. With it come the wire for init, a pipe whose end says that
+/// Ward may look there, and the three standard streams.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spawn {
     pub(crate) argv: Vec<OsText>,
@@ -49,16 +50,12 @@ pub(crate) struct Protected {
     pub(crate) place_only: bool,
 }
 
-/// Holder to Ward: a command's init runs (with its pidfd), or it could not be forked.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Forked {
-    Yes,
-    No { layer: Layer, why: String },
-}
-
-/// Init, or the command before its exec, to Ward.
+/// To Ward, over the wire of one command: from the holder, from init, or from the command before
+/// its exec.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
+    /// A holder that lasts has forked an init, whose pidfd this is.
+    Forked,
     /// With the seccomp listener.
     Listening,
     /// With the terminal's master side.
@@ -67,7 +64,7 @@ pub(crate) enum Report {
     Started,
     /// It does not, and nothing of it has run.
     Failed(Failure),
-    /// It has ended, with this raw status.
+    /// It has ended, with this raw status, and nothing that it started is left.
     Ended { status: i32 },
 }
 

@@ -61,6 +61,7 @@ impl Watched {
     /// Watches to the end.
     pub(crate) fn watch(mut self) -> Watch {
         let mut end = None;
+        let mut silent = false;
         let mut limit = None;
         let mut ending = Ending::No;
         let deadline = self.timeout.map(|timeout| self.started + timeout);
@@ -73,7 +74,7 @@ impl Watched {
             };
             let wake = next.into_iter().chain(next_look).min();
             let wait = wake.map(|at| at.saturating_duration_since(Instant::now()));
-            let ready = self.poll(wait, end.is_some());
+            let ready = self.poll(wait, silent);
 
             match (ready.listener, &self.listener) {
                 (Heard::Calls, Some(listener)) if serve(listener, &mut self.watcher) => {}
@@ -85,9 +86,15 @@ impl Watched {
                 self.gateway.start();
             }
             if ready.report {
-                end = end.or(self.next_report());
+                match self.next_report() {
+                    Said::Ended(how) => end = Some(how),
+                    // It was ended itself; what it held goes with it, which takes a moment longer.
+                    Said::NoMore => silent = true,
+                    Said::Else => {}
+                }
             }
-            if ready.gone {
+            // With its report nothing is left but an init that ends.
+            if end.is_some() || ready.gone {
                 break;
             }
 
@@ -117,8 +124,12 @@ impl Watched {
             }
         }
         // What it said last may still lie in the wire.
-        while end.is_none() {
-            end = self.next_report();
+        while end.is_none() && !silent {
+            match self.next_report() {
+                Said::Ended(how) => end = Some(how),
+                Said::NoMore => silent = true,
+                Said::Else => {}
+            }
         }
         Watch {
             end: end.unwrap_or(End::Signalled(libc::SIGKILL)),
@@ -129,19 +140,18 @@ impl Watched {
         }
     }
 
-    /// Takes what init says next: how the command ended, where it is that. An init that says no
-    /// more was ended itself.
-    fn next_report(&self) -> Option<End> {
+    /// Takes what init says next.
+    fn next_report(&self) -> Said {
         match self.reports.receive::<Report>() {
-            Ok(Some((Report::Ended { status }, _))) => Some(ended(status)),
-            Ok(Some(_)) => None,
-            Ok(None) | Err(_) => Some(End::Signalled(libc::SIGKILL)),
+            Ok(Some((Report::Ended { status }, _))) => Said::Ended(ended(status)),
+            Ok(Some(_)) => Said::Else,
+            Ok(None) | Err(_) => Said::NoMore,
         }
     }
 
-    fn poll(&self, wait: Option<Duration>, ended: bool) -> Ready {
+    fn poll(&self, wait: Option<Duration>, silent: bool) -> Ready {
         let mut fds = vec![PollFd::new(&*self.stopper.init, PollFlags::IN)];
-        let report = (!ended).then(|| {
+        let report = (!silent).then(|| {
             fds.push(PollFd::new(&self.reports, PollFlags::IN));
             fds.len() - 1
         });
@@ -177,6 +187,17 @@ struct Ready {
     report: bool,
     listener: Heard,
     gateway: bool,
+}
+
+/// What init said.
+#[derive(Debug)]
+enum Said {
+    /// How the command ended.
+    Ended(End),
+    /// Something else.
+    Else,
+    /// Nothing, and it will say no more.
+    NoMore,
 }
 
 /// What there is at the seccomp listener.
