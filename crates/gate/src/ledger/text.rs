@@ -1,0 +1,112 @@
+//! Canonical JSON (RFC 8785) of a value, without the detours that a general serializer takes: every
+//! entry is written this way, on the path of every action.
+
+use serde_json::{Map, Number, Value};
+
+/// Beyond this, a double cannot tell neighbours apart, and canonical JSON knows only doubles.
+pub(crate) const EXACT: u64 = 1 << 53;
+
+/// Adds the value's text.
+pub(super) fn push(text: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Null => text.extend_from_slice(b"null"),
+        Value::Bool(true) => text.extend_from_slice(b"true"),
+        Value::Bool(false) => text.extend_from_slice(b"false"),
+        Value::Number(number) => push_number(text, number),
+        Value::String(string) => push_string(text, string),
+        Value::Array(items) => {
+            text.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    text.push(b',');
+                }
+                push(text, item);
+            }
+            text.push(b']');
+        }
+        Value::Object(fields) => push_object(text, fields),
+    }
+}
+
+/// Adds a string's text.
+pub(super) fn push_string(text: &mut Vec<u8>, string: &str) {
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if string.bytes().all(plain) {
+        text.push(b'"');
+        text.extend_from_slice(string.as_bytes());
+        text.push(b'"');
+    } else {
+        // Its escapes are the canonical ones; writing to memory does not fail.
+        let _ = serde_json::to_writer(text, string);
+    }
+}
+
+/// Adds a whole number's text, which is exact below [`EXACT`].
+pub(super) fn push_whole(text: &mut Vec<u8>, number: u64) {
+    use std::io::Write as _;
+    let _ = write!(text, "{number}");
+}
+
+fn push_number(text: &mut Vec<u8>, number: &Number) {
+    match number.as_u64() {
+        Some(whole) if whole <= EXACT => push_whole(text, whole),
+        _ => {
+            if let Ok(canonical) = serde_json_canonicalizer::to_vec(number) {
+                text.extend_from_slice(&canonical);
+            }
+        }
+    }
+}
+
+fn push_object(text: &mut Vec<u8>, fields: &Map<String, Value>) {
+    let mut pairs: Vec<(&String, &Value)> = fields.iter().collect();
+    if !fields.keys().all(|key| key.is_ascii()) {
+        // The canonical order is that of UTF-16, which is not that of UTF-8.
+        pairs.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
+    }
+    text.push(b'{');
+    for (at, (key, value)) in pairs.into_iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        push_string(text, key);
+        text.push(b':');
+        push(text, value);
+    }
+    text.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            "[\u{0}-\u{7f}]{0,9}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map("\\PC{0,3}|[\u{e000}-\u{10ffff}]", inner, 0..6)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_is_the_one_of_the_general_serializer(value in values()) {
+            let mut text = Vec::new();
+            push(&mut text, &value);
+            prop_assert_eq!(text, serde_json_canonicalizer::to_vec(&value).unwrap());
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! How entries are written: all that wait go into one batch of the store.
+//!
+//! There is no task of its own for it. Whoever comes while nothing is written leads a round, with
+//! what others have brought meanwhile; they wait for their answer or for the lead, whichever comes
+//! first. A round that its leader went away from is finished by the next.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use store::{Append, Expected, Seq, Store, StoreError, StreamName};
+use tokio::sync::oneshot;
+
+use super::chain::Prepared;
+use super::entry::NewEntry;
+use super::head::Head;
+use super::{Ledger, Shared, lock};
+
+/// How many are written in one round, so that the first is not told too late.
+const TOGETHER: usize = 256;
+
+/// Where what was written is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The places of the entries, in their order.
+    pub seqs: Vec<Seq>,
+    /// The heads of the other streams, in the order of their appends.
+    pub heads: Vec<Seq>,
+}
+
+type Answer = Result<Written, StoreError>;
+
+/// What one caller brought, and where the answer goes.
+#[derive(Debug)]
+pub(super) struct Job {
+    entries: Vec<Prepared>,
+    beside: Vec<Append>,
+    /// How many appends there are beside the entries.
+    appends: usize,
+    told: oneshot::Sender<Answer>,
+}
+
+impl Job {
+    fn touches(&self, stream: &StreamName) -> bool {
+        self.beside.iter().any(|append| append.stream == *stream)
+    }
+
+    fn tell(self, answer: Answer) {
+        // Whoever asked may have gone.
+        let _ = self.told.send(answer);
+    }
+}
+
+/// Jobs that are being written.
+pub(super) type Round = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl<S: Store> Ledger<S> {
+    /// Writes the entries at the end of the chain, together with appends to other streams: all of
+    /// it, or nothing. When this returns it is written.
+    ///
+    /// Refuses with [`StoreError::Conflict`] where one of those streams is not where it was
+    /// expected; what others write at the same time is not held up by that.
+    ///
+    /// Dropped before it returns, it may have been written or not.
+    pub async fn write(
+        &self,
+        entries: Vec<NewEntry>,
+        beside: Vec<Append>,
+    ) -> Result<Written, StoreError> {
+        let shared = &self.shared;
+        let entries = entries
+            .into_iter()
+            .map(|entry| Prepared::new(shared.redacted(entry)))
+            .collect();
+        let (told, mut answer) = oneshot::channel();
+        lock(&shared.waiting).push(Job {
+            entries,
+            appends: beside.len(),
+            beside,
+            told,
+        });
+        let mut turn = tokio::select! {
+            biased;
+            answer = &mut answer => return answer.unwrap_or(Err(StoreError::Closed)),
+            turn = shared.turn.lock() => turn,
+        };
+        loop {
+            if let Some(round) = turn.as_mut() {
+                round.await;
+                *turn = None;
+            }
+            match answer.try_recv() {
+                Ok(answer) => return answer,
+                Err(oneshot::error::TryRecvError::Empty) => {}
+                Err(oneshot::error::TryRecvError::Closed) => return Err(StoreError::Closed),
+            }
+            *turn = Some(Box::pin(Arc::clone(shared).round()));
+        }
+    }
+}
+
+impl<S: Store> Shared<S> {
+    /// The entry without secrets, and no longer than it may be.
+    pub(super) fn redacted(&self, mut entry: NewEntry) -> NewEntry {
+        self.redactor.clean(&mut entry.data);
+        for text in [
+            Some(&mut entry.actor),
+            entry.role.as_mut(),
+            entry.session.as_mut(),
+            entry.workspace.as_mut(),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            if let std::borrow::Cow::Owned(clean) = self.redactor.redact_str(text) {
+                *text = clean;
+            }
+        }
+        entry
+    }
+
+    /// Writes what waits.
+    async fn round(self: Arc<Self>) {
+        let jobs: Vec<Job> = {
+            let mut waiting = lock(&self.waiting);
+            // What nobody waits for any more, and nobody began to write, is let go.
+            waiting.retain(|job| !job.told.is_closed());
+            let together = waiting.len().min(TOGETHER);
+            waiting.drain(..together).collect()
+        };
+        let mut groups = vec![jobs];
+        while let Some(group) = groups.pop() {
+            if !group.is_empty() {
+                groups.extend(self.write_together(group).await);
+            }
+        }
+    }
+
+    /// Writes these jobs in one batch. Where a stream beside the ledger is not where it was
+    /// expected, nothing is written yet: those who want something of it are to be written each on
+    /// their own, the others together.
+    async fn write_together(&self, mut jobs: Vec<Job>) -> Vec<Vec<Job>> {
+        let (batch, head) = match self.batch(&mut jobs) {
+            Ok(batch) => batch,
+            Err(error) => {
+                let error = StoreError::Failed(error.to_string());
+                jobs.into_iter()
+                    .for_each(|job| job.tell(Err(error.clone())));
+                return Vec::new();
+            }
+        };
+        match self.store.append(batch).await {
+            Ok(heads) => {
+                self.written(jobs, head, heads);
+                Vec::new()
+            }
+            Err(StoreError::Conflict { stream, .. }) if stream != self.stream && jobs.len() > 1 => {
+                let (apart, together): (Vec<_>, Vec<_>) =
+                    jobs.into_iter().partition(|job| job.touches(&stream));
+                // The last group is written first.
+                apart
+                    .into_iter()
+                    .rev()
+                    .map(|job| vec![job])
+                    .chain([together])
+                    .collect()
+            }
+            Err(error) => {
+                if let StoreError::Conflict { stream, .. } = &error
+                    && *stream == self.stream
+                {
+                    tracing::error!(
+                        %error,
+                        "somebody else wrote to the ledger; nothing more is written to it until Ward is started again"
+                    );
+                }
+                jobs.into_iter()
+                    .for_each(|job| job.tell(Err(error.clone())));
+                Vec::new()
+            }
+        }
+    }
+
+    /// What is to be appended, and the chain's head afterwards. The appends of the jobs follow the
+    /// ledger's in order.
+    fn batch(&self, jobs: &mut [Job]) -> Result<(Vec<Append>, Head), serde_json::Error> {
+        let mut head = lock(&self.state).head().clone();
+        let expected = Expected::Head(head.seq);
+        let mut events = Vec::with_capacity(jobs.len());
+        let mut batch = Vec::with_capacity(1 + jobs.len());
+        batch.push(Append {
+            stream: self.stream.clone(),
+            expected,
+            events: Vec::new(),
+        });
+        let alone = jobs.len() == 1;
+        for job in jobs {
+            for entry in &mut job.entries {
+                let event;
+                (event, head) = entry.link(&head)?;
+                events.push(event);
+            }
+            if alone {
+                batch.append(&mut job.beside);
+            } else {
+                batch.extend(job.beside.iter().cloned());
+            }
+        }
+        if let Some(ledger) = batch.first_mut() {
+            ledger.events = events;
+        }
+        Ok((batch, head))
+    }
+
+    /// Notes what is written, here and outside, and then tells.
+    fn written(&self, jobs: Vec<Job>, head: Head, heads: Vec<Seq>) {
+        let (mut places, quiet) = {
+            let mut state = lock(&self.state);
+            let mut seq = state.head().seq;
+            let mut places = Vec::with_capacity(jobs.len());
+            for job in &jobs {
+                let mut seqs = Vec::with_capacity(job.entries.len());
+                for entry in &job.entries {
+                    seq = seq.next();
+                    state.note(seq, entry.kind(), entry.action());
+                    seqs.push(seq);
+                }
+                places.push(seqs);
+            }
+            state.advance(head.clone());
+            (places.into_iter(), state.quiet())
+        };
+        if let Err(error) = self.file.set(&head, quiet) {
+            // It stays behind the store, as if Ward had been killed here; the next one catches up.
+            tracing::error!(
+                %error,
+                file = %self.file.path().display(),
+                "the ledger's head could not be kept outside the store"
+            );
+        }
+        // The ledger's own head comes first.
+        let mut heads = heads.into_iter().skip(1);
+        for job in jobs {
+            let written = Written {
+                seqs: places.next().unwrap_or_default(),
+                heads: heads.by_ref().take(job.appends).collect(),
+            };
+            job.tell(Ok(written));
+        }
+    }
+}

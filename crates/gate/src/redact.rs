@@ -1,0 +1,171 @@
+//! Takes secrets out of what is written down: values of the environment's secret-looking names,
+//! known shapes of keys, and what stands beside a name that says it is one.
+//!
+//! It is a net, not a wall: what keeps secrets from commands is that they do not get them. It errs
+//! on the side of taking out too much.
+
+mod names;
+mod shapes;
+mod shorten;
+mod spans;
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+
+use aho_corasick::AhoCorasick;
+use serde_json::{Map, Value};
+
+use self::names::{is_secret_field, is_secret_name};
+use self::shapes::Shapes;
+use self::spans::Spans;
+
+/// What is put in the place of a secret whose shape says nothing about it.
+pub const REDACTED: &str = "[redacted]";
+
+/// A value of the environment that is shorter is no secret worth the name, and would be found
+/// everywhere.
+const SHORTEST: usize = 8;
+
+/// Fields whose own fields are names of a command's environment, or of a request's headers.
+const MAPS: [&str; 3] = ["env", "environment", "headers"];
+
+/// Why a redactor could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("The secrets to be kept out of the record could not be prepared: {0}.")]
+pub struct RedactError(String);
+
+/// Knows what is secret; made once.
+#[derive(Debug)]
+pub struct Redactor {
+    /// The environment's secrets, where there are any.
+    values: Option<AhoCorasick>,
+    /// The length of the longest of them.
+    longest: usize,
+    /// Whether one of them could be written as a number.
+    numeric: bool,
+    shapes: Shapes,
+}
+
+impl Redactor {
+    /// For this process's environment.
+    pub fn from_environment() -> Result<Self, RedactError> {
+        // What is the name of a file is none, and is often named in what is written.
+        let is_file = |value: &str| value.starts_with('/') && std::path::Path::new(value).exists();
+        Self::new(
+            std::env::vars_os()
+                .filter(|(_, value)| value.to_str().is_none_or(|value| !is_file(value))),
+        )
+    }
+
+    /// For an environment.
+    pub fn new(
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, RedactError> {
+        let mut secrets = Vec::new();
+        for (name, value) in environment {
+            if !is_secret_name(&name.to_string_lossy()) {
+                continue;
+            }
+            let value = value.to_string_lossy();
+            // A key of several lines is also found when one of them is shown.
+            for part in std::iter::once(value.trim()).chain(value.lines().map(str::trim)) {
+                if part.len() >= SHORTEST && !secrets.iter().any(|known| known == part) {
+                    secrets.push(part.to_owned());
+                }
+            }
+        }
+        let failed = |error: &dyn std::fmt::Display| RedactError(error.to_string());
+        let values = match secrets.as_slice() {
+            [] => None,
+            secrets => Some(AhoCorasick::new(secrets).map_err(|error| failed(&error))?),
+        };
+        Ok(Self {
+            values,
+            longest: secrets.iter().map(String::len).max().unwrap_or(0),
+            numeric: secrets.iter().any(|secret| secret.parse::<f64>().is_ok()),
+            shapes: Shapes::new().map_err(|error| failed(&error))?,
+        })
+    }
+
+    /// Makes a value fit to be written down: long strings are cut, and secrets taken out.
+    pub fn clean(&self, value: &mut Value) {
+        self.shorten(value);
+        self.redact(value);
+    }
+
+    /// Takes the secrets out of all strings and names of fields in a value.
+    pub fn redact(&self, value: &mut Value) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                if self.numeric
+                    && let Cow::Owned(clean) = self.redact_str(&number.to_string())
+                {
+                    *value = clean.into();
+                }
+            }
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.redact_str(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => self.redact_items(items),
+            Value::Object(fields) => self.redact_fields(fields, is_secret_field),
+        }
+    }
+
+    /// The text without secrets.
+    #[must_use]
+    pub fn redact_str<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.len() < SHORTEST {
+            return Cow::Borrowed(text);
+        }
+        let mut spans = Spans::default();
+        if let Some(values) = &self.values
+            && values.is_match(text)
+        {
+            for found in values.find_overlapping_iter(text) {
+                spans.add(found.range(), REDACTED);
+            }
+        }
+        self.shapes.find(text, &mut spans);
+        names::find(text, &mut spans);
+        spans.replace(text)
+    }
+
+    fn redact_items(&self, items: &mut [Value]) {
+        let mut flag = false;
+        for item in items {
+            // `--token`, `abc`: two arguments of a command.
+            let text = item.as_str();
+            let secret = flag && text.is_some_and(|text| !text.starts_with('-'));
+            flag = text.is_some_and(|text| text.starts_with("--") && is_secret_field(text));
+            if secret {
+                *item = REDACTED.into();
+            } else {
+                self.redact(item);
+            }
+        }
+    }
+
+    fn redact_fields(&self, fields: &mut Map<String, Value>, is_secret: fn(&str) -> bool) {
+        for (name, value) in fields.iter_mut() {
+            match value {
+                Value::String(text) if !text.is_empty() && is_secret(name) => {
+                    *value = REDACTED.into();
+                }
+                Value::Object(inner) if MAPS.contains(&name.as_str()) => {
+                    self.redact_fields(inner, is_secret_name);
+                }
+                _ => self.redact(value),
+            }
+        }
+        let shown = |name: &String| matches!(self.redact_str(name), Cow::Borrowed(_));
+        if !fields.keys().all(shown) {
+            let named = std::mem::take(fields).into_iter();
+            *fields = named
+                .map(|(name, value)| (self.redact_str(&name).into_owned(), value))
+                .collect();
+        }
+    }
+}
