@@ -1,5 +1,46 @@
 //! The gate: the one way from a client to a runtime. It decides, asks, records and passes on.
+//!
+//! Read `path` first: it is the path of an action as one straight line. [`Gate::submit`] takes an
+//! action in; [`Gate::answer`] is a person's word; [`runtime`] is what happens behind a permit.
+//!
+//! Invariants:
+//! - A runtime takes a [`runtime::Permit`], and only this crate can make one.
+//! - Nothing is told or run before it is in the store; request, decision, question, answer and
+//!   outcome are in the [`ledger`], chained.
+//! - An approval binds to the digest of all that would happen. What changed since asks again, and
+//!   what was answered runs once, also over a restart.
+//! - What an actor may choose is decided by who authenticated, never by the payload.
+//! - No lock is held over an await but where a single file's order depends on it.
 
 #![forbid(unsafe_code)]
 
+pub mod actor;
+mod asking;
 pub mod canonical;
+pub mod files;
+pub mod clients;
+mod clock;
+mod door;
+mod gate;
+mod grants;
+mod inbox;
+mod job;
+pub mod ledger;
+mod live;
+mod path;
+mod pending;
+mod printing;
+mod record;
+pub mod redact;
+pub mod request;
+mod resume;
+pub mod runtime;
+mod wall;
+mod workspace;
+
+pub use actor::{Actor, Agent};
+pub use clients::{Attachment, Attention};
+pub use gate::{Gate, GateOptions, OpenError};
+pub use inbox::Notice;
+pub use live::{Ended, Live, State};
+pub use request::{Ask, Request};

@@ -11,10 +11,12 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+pub mod approval;
 pub mod data;
 pub mod digest;
 pub mod facts;
 pub mod failure;
+pub mod gate;
 pub mod method;
 pub mod mode;
 pub mod protected;

@@ -29,6 +29,6 @@ pub mod workspace;
 pub use listen::{ListenError, Listener, Reach, serve_listen};
 pub use runtime::{Entrance, Runtime, RuntimeOptions};
 pub use signals::stop_on_signals;
-pub use stdio::serve_stdio;
+pub use stdio::{Reader, Writer, serve_stdio, standard_streams};
 pub use terminal::RoomSettings;
 pub use token::{Token, TokenError};

@@ -15,17 +15,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runtime::{Entrance, Runtime};
 
-type Reader = Box<dyn AsyncRead + Send + Unpin>;
-type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+/// Standard input, as bytes that the event loop waits for.
+pub type Reader = Box<dyn AsyncRead + Send + Unpin>;
+/// Standard output.
+pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Serves the one client on standard input and output until it says `exit`, closes its end, or
 /// `stop` is cancelled. When this returns nothing is left running.
 ///
 /// Nothing else may write to standard output.
 pub async fn serve_stdio(runtime: Arc<Runtime>, stop: CancellationToken) -> io::Result<End> {
-    let reader = reader(io::stdin().as_fd())?;
-    let writer = writer(io::stdout().as_fd())?;
+    let (reader, writer) = standard_streams()?;
     Ok(runtime.serve(reader, writer, Entrance::Pipe, stop).await)
+}
+
+/// Standard input and output. Nothing else may use them from now on.
+pub fn standard_streams() -> io::Result<(Reader, Writer)> {
+    Ok((reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?))
 }
 
 /// Pipes and sockets are watched by the event loop. Opening a pipe anew makes the end non-blocking

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{aside, completions, doctor, exec, policy, roles, runtime, serve};
+use crate::commands::{aside, completions, doctor, exec, gate, policy, roles, runtime, serve};
 use crate::{console, log};
 
 /// What Ward exits with where it failed itself, for `ward exec`: what `env`, `timeout` and others
@@ -50,6 +50,7 @@ enum Command {
     Serve(serve::Args),
     Exec(exec::Args),
     Runtime(runtime::Args),
+    Gate(gate::Args),
     Roles(roles::Args),
     Policy(policy::Args),
     Aside(aside::Args),
@@ -57,10 +58,44 @@ enum Command {
     Completions(completions::Args),
 }
 
+/// The same with `ward exec` alone. Describing every sub-command takes longer than reading the
+/// arguments of the one that is timed.
+#[derive(Debug, Parser)]
+#[command(name = "ward", disable_help_subcommand = true)]
+struct ExecCli {
+    #[arg(long, global = true, env = "WARD_LOG", value_parser = log::parse)]
+    log: Option<log::Filter>,
+
+    #[command(subcommand)]
+    command: OnlyExec,
+}
+
+#[derive(Debug, Subcommand)]
+enum OnlyExec {
+    Exec(exec::Args),
+}
+
+/// Reads the arguments. What is not a plain `ward exec`, mistakes and questions for help too, is
+/// read by the parser that knows everything.
+fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    if arguments.get(1).is_some_and(|word| word == "exec")
+        && let Ok(ExecCli {
+            log,
+            command: OnlyExec::Exec(args),
+        }) = ExecCli::try_parse_from(arguments)
+    {
+        return Ok(Cli {
+            log,
+            command: Command::Exec(args),
+        });
+    }
+    Cli::try_parse_from(arguments)
+}
+
 /// Reads the arguments and runs what they ask for.
 pub(crate) fn run() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are "errors" that succeed. Where even this cannot be written there
@@ -83,6 +118,7 @@ pub(crate) fn run() -> ExitCode {
         }
         Command::Serve(args) => finish(cli.log, || serve::run(args)),
         Command::Runtime(args) => finish(cli.log, || runtime::run(args)),
+        Command::Gate(args) => finish(cli.log, || gate::run(&args)),
         Command::Roles(args) => finish(cli.log, || roles::run(&args)),
         Command::Policy(args) => finish(cli.log, || policy::run(args)),
         Command::Aside(args) => finish(cli.log, || aside::run(&args)),
@@ -125,5 +161,33 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent_with_themselves() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn ward_exec_is_read_alike_by_both_parsers() {
+        let lines = [
+            "ward exec true",
+            "ward exec -- sh -c x",
+            "ward exec --log debug --memory 1G --pids 9 --timeout 5s --net a.org -- x --help",
+            "ward exec --workspace / ls --version",
+            "ward exec",
+            "ward exec --help",
+            "ward exec --pids 0 x",
+            "ward exec --no-such-flag x",
+            "ward --log debug exec x",
+            "ward doctor",
+        ];
+        for line in lines {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let told = |read: Result<Cli, clap::Error>| match read {
+                Ok(cli) => format!("{cli:?}"),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(
+                told(parse(&words)),
+                told(Cli::try_parse_from(&words)),
+                "{line}"
+            );
+        }
     }
 }

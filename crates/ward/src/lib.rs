@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod app;
 mod cli;
 mod commands;
 mod console;

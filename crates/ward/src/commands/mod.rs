@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 mod exec_report;
+pub(crate) mod gate;
 pub(crate) mod policy;
 mod policy_files;
 pub(crate) mod roles;

@@ -1,0 +1,517 @@
+//! A question to a person: how it is opened, answered, and closed without an answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use policy::{Decision, Verb, Verdict};
+use protocol::approval::{
+    AnswerParams, AnswerScope, Approval, Choice, GrantInfo, Question, Resolution, Resolved, Subject,
+};
+use protocol::{Digest, ErrorKind, Facts, Failure};
+use store::Store;
+use tokio::sync::oneshot;
+
+use crate::actor::Actor;
+use crate::clock::now;
+use crate::gate::{Gate, Inner};
+use crate::grants;
+use crate::inbox::{Answered, Lifts, Open};
+use crate::job::Job;
+use crate::ledger::EntryKind;
+use crate::live::{Live, State};
+use crate::path::unwritten;
+use crate::pending::Waiting;
+use crate::record::{Record, rule_info};
+use crate::request::{Ask, new_id};
+use crate::workspace::Book;
+
+/// An answer that is waited for.
+pub(crate) struct Answer {
+    approval: Approval,
+    person: String,
+    answered: oneshot::Receiver<Answered>,
+}
+
+/// What a question needs to be answered with grants.
+pub(crate) struct Lifted {
+    pub(crate) job: Arc<Job>,
+    pub(crate) book: Arc<Book>,
+    pub(crate) facts: Facts,
+    pub(crate) verb: Verb,
+}
+
+impl Lifted {
+    /// Looks whether the policy, with these grants, has nothing left to ask.
+    pub(crate) fn check(self) -> Lifts {
+        Box::new(move |grants| {
+            let Self {
+                job,
+                book,
+                facts,
+                verb,
+            } = &self;
+            let confinement = job.workspace.runtime.confinement();
+            let decision = job.decide(book, *verb, facts, confinement, grants)?;
+            if decision.verdict == Verdict::Allow {
+                return Ok(());
+            }
+            let open = decision
+                .steps
+                .iter()
+                .find(|step| step.verdict != Verdict::Allow);
+            let left = open.map_or("all of it", |step| step.touch.as_str());
+            Err(Failure::new(
+                ErrorKind::InvalidParams,
+                format!(
+                    "These patterns do not answer the question: they leave open {left}. Widen them, or answer once."
+                ),
+            ))
+        })
+    }
+}
+
+impl Answer {
+    /// What is asked.
+    pub(crate) fn approval(&self) -> &Approval {
+        &self.approval
+    }
+}
+
+impl<S: Store> Gate<S> {
+    /// Answers a question. The first valid answer wins; a later one learns who was first.
+    pub async fn answer(
+        &self,
+        actor: &Actor,
+        id: &str,
+        params: AnswerParams,
+    ) -> Result<Resolved, Failure> {
+        actor.must_be_person("answer an approval")?;
+        self.0.answer(actor, id, params).await
+    }
+
+    /// Takes a grant back. It holds no longer when this returns, also for what runs.
+    pub async fn revoke(&self, actor: &Actor, id: &str) -> Result<GrantInfo, Failure> {
+        let person = actor.must_be_person("revoke a grant")?;
+        let gate = &self.0;
+        let Some(info) = gate.grants.get(person, id) else {
+            let shown: String = id.chars().take(100).collect();
+            return Err(Failure::new(
+                ErrorKind::Unknown,
+                format!("There is no grant `{shown}` that is yours. `ward grants` lists them."),
+            ));
+        };
+        gate.grants.revoked(&info.id);
+        let at = now();
+        let entry = crate::ledger::NewEntry {
+            kind: EntryKind::Revoked,
+            at,
+            actor: actor.name(),
+            role: Some(info.role.clone()),
+            session: info.session_id.clone(),
+            workspace: Some(info.workspace.clone()),
+            action_id: None,
+            data: serde_json::json!({ "grant": info }),
+        };
+        let written = gate
+            .ledger
+            .write(vec![entry], vec![gate.grants.revoking(&info.id, at)])
+            .await;
+        written.map_err(|error| unwritten(&error))?;
+        Ok(info)
+    }
+}
+
+impl<S: Store> Inner<S> {
+    /// Opens a question, and says what waits for its answer.
+    #[allow(clippy::too_many_arguments, reason = "all of it is what is asked")]
+    pub(crate) async fn ask(
+        &self,
+        job: &Arc<Job>,
+        live: Option<&Live>,
+        subject: Subject,
+        book: &Arc<Book>,
+        facts: &Facts,
+        decision: &Decision,
+        digest: &Digest,
+    ) -> Result<Answer, Failure> {
+        if job.ask == Ask::Deny {
+            return Err(nobody(decision));
+        }
+        let approval = self.approval(job, subject, facts, decision, digest)?;
+        let verb = match &approval.subject {
+            Subject::Action => Verb::Action(job.name),
+            Subject::Host { .. } => Verb::Net,
+            Subject::Again { .. } => Verb::Wall,
+        };
+        let lifts = Lifted {
+            job: Arc::clone(job),
+            book: Arc::clone(book),
+            facts: facts.clone(),
+            verb,
+        };
+        let state = State::Asking {
+            approval_id: approval.id.clone(),
+        };
+        let answer = self.open(job, approval, lifts.check()).await?;
+        if let Some(live) = live {
+            live.state.send_replace(state);
+        }
+        Ok(answer)
+    }
+
+    fn approval(
+        &self,
+        job: &Job,
+        subject: Subject,
+        facts: &Facts,
+        decision: &Decision,
+        digest: &Digest,
+    ) -> Result<Approval, Failure> {
+        let asking = decision
+            .steps
+            .iter()
+            .filter(|step| step.verdict == Verdict::Ask);
+        let at = now();
+        let patience = u64::try_from(self.options.patience.as_millis()).unwrap_or(u64::MAX);
+        Ok(Approval {
+            id: new_id()?,
+            digest: digest.clone(),
+            action_id: job.id.clone(),
+            subject,
+            action: job.name.as_str().to_owned(),
+            params: job.params.clone(),
+            facts: facts.clone(),
+            role: job.role.clone(),
+            actor: job.actor.clone(),
+            mode: decision.mode,
+            session_id: job.session.clone(),
+            workspace: job.workspace.name.clone(),
+            rule: rule_info(&decision.because),
+            questions: asking
+                .map(|step| Question {
+                    touch: step.touch.clone(),
+                    why: step.because.to_string(),
+                    pattern: step.offer.clone(),
+                    wider: step.offers_wider.clone(),
+                })
+                .collect(),
+            preview: None,
+            asked_at: at.0,
+            expires_at: at.0.saturating_add(patience),
+            to: None,
+        })
+    }
+
+    /// Written, then told: the whole of it in a file of its own, then the record, then the inbox.
+    async fn open(
+        &self,
+        job: &Arc<Job>,
+        mut approval: Approval,
+        lifts: Lifts,
+    ) -> Result<Answer, Failure> {
+        let waiting = Waiting {
+            approval: approval.clone(),
+            person: job.person.clone(),
+            asked: job.kept(),
+        };
+        self.pending.keep(&waiting).map_err(|error| {
+            Failure::new(
+                ErrorKind::Internal,
+                format!("The question could not be kept ({error}), so it was not asked. Look whether the disk is full."),
+            )
+        })?;
+        let mut record = Record::of(job, &self.redactor, now());
+        let recorded = match record.question(&approval) {
+            Ok(()) => record.write(self).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = recorded {
+            self.pending.forget(&approval.id);
+            return Err(unwritten(&error));
+        }
+        self.address(&mut approval, &job.person);
+        self.put(approval, &job.person, lifts)
+    }
+
+    /// Into the inbox, where it can be answered.
+    pub(crate) fn put(
+        &self,
+        approval: Approval,
+        person: &str,
+        lifts: Lifts,
+    ) -> Result<Answer, Failure> {
+        let (answer, answered) = oneshot::channel();
+        self.inbox.put(Open {
+            approval: approval.clone(),
+            person: person.to_owned(),
+            lifts,
+            answer,
+        })?;
+        Ok(Answer {
+            approval,
+            person: person.to_owned(),
+            answered,
+        })
+    }
+
+    /// Waits for a yes, and says so to whoever follows the action.
+    pub(crate) async fn answered(&self, live: &Live, answer: Answer) -> Result<(), Failure> {
+        let state = State::Asking {
+            approval_id: answer.approval.id.clone(),
+        };
+        live.state.send_replace(state);
+        self.wait(answer).await?;
+        live.state.send_replace(State::Deciding);
+        Ok(())
+    }
+
+    /// Waits for a yes, and answers how far it goes.
+    pub(crate) async fn wait(&self, answer: Answer) -> Result<AnswerScope, Failure> {
+        let Answer {
+            approval,
+            person,
+            answered,
+        } = answer;
+        let left = Duration::from_millis(approval.expires_at.saturating_sub(now().0));
+        match tokio::time::timeout(left, answered).await {
+            Ok(Ok(Answered::Allowed(scope))) => Ok(scope),
+            Ok(Ok(Answered::Denied { by, reason })) => Err(said_no(&by, reason.as_deref())),
+            Ok(Err(_)) => Err(Failure::new(
+                ErrorKind::Cancelled,
+                "The question was withdrawn.",
+            )),
+            Err(_) => {
+                self.close_unanswered(&person, &approval, Resolution::Expired)
+                    .await;
+                Err(Failure::new(
+                    ErrorKind::Denied,
+                    "Nobody answered in time, and no answer is not yes. Ask again when somebody is there.",
+                )
+                .with("approval_id", approval.id))
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        actor: &Actor,
+        id: &str,
+        params: AnswerParams,
+    ) -> Result<Resolved, Failure> {
+        let person = actor.person();
+        let by = actor.name();
+        let at = now();
+        let mut made = Vec::new();
+        let open = self.inbox.take(id, |open| {
+            if open.person != person {
+                return Err(not_yours(id));
+            }
+            if open.approval.digest != params.digest {
+                return Err(Failure::new(
+                    ErrorKind::Changed,
+                    "This answer is about something else than what is asked now. Look at the question again.",
+                )
+                .with("digest", open.approval.digest.as_str()));
+            }
+            made = self.grants_of(open, &params, &by, at.0)?;
+            Ok(())
+        })?;
+        let resolved = Resolved {
+            approval_id: open.approval.id.clone(),
+            action_id: open.approval.action_id.clone(),
+            resolution: match params.decision {
+                Choice::Allow => Resolution::Allowed,
+                Choice::Deny => Resolution::Denied,
+            },
+            by: Some(by.clone()),
+            scope: Some(params.scope),
+            reason: params.reason.clone(),
+            grants: made.iter().map(|grant| grant.pattern.clone()).collect(),
+        };
+        if let Err(failure) = self.write_answer(&open, &resolved, &made, Some(&by)).await {
+            self.inbox.put_back(open);
+            return Err(failure);
+        }
+        // Before anything can run: after this it never begins by itself again.
+        self.pending.answered(&open.approval.id);
+        self.grants.made(person, made);
+        let answered = match params.decision {
+            Choice::Allow => Answered::Allowed(params.scope),
+            Choice::Deny => Answered::Denied {
+                by,
+                reason: params.reason,
+            },
+        };
+        // Who waited may have gone; then nothing runs.
+        let _ = open.answer.send(answered);
+        self.pending.forget(&open.approval.id);
+        self.inbox.close(person, resolved.clone());
+        Ok(resolved)
+    }
+
+    /// The grants that an answer makes, after looking whether they answer the whole question.
+    fn grants_of(
+        &self,
+        open: &Open,
+        params: &AnswerParams,
+        by: &str,
+        at: u64,
+    ) -> Result<Vec<GrantInfo>, Failure> {
+        let approval = &open.approval;
+        let session = match (params.decision, params.scope) {
+            (Choice::Deny, _) | (_, AnswerScope::Once) => return Ok(Vec::new()),
+            (Choice::Allow, AnswerScope::Workspace) => None,
+            (Choice::Allow, AnswerScope::Session) => match &approval.session_id {
+                Some(session) => Some(session.clone()),
+                None => {
+                    return Err(Failure::new(
+                        ErrorKind::InvalidParams,
+                        "This action belongs to no session. Answer once, or for the workspace.",
+                    ));
+                }
+            },
+        };
+        let patterns: Vec<String> = match &params.patterns {
+            Some(patterns) => patterns.clone(),
+            None => approval
+                .questions
+                .iter()
+                .map(|question| {
+                    question.pattern.clone().ok_or_else(|| {
+                        Failure::new(
+                            ErrorKind::InvalidParams,
+                            format!(
+                                "No pattern can stand for this: {}. Answer it once.",
+                                question.touch
+                            ),
+                        )
+                    })
+                })
+                .collect::<Result<_, _>>()?,
+        };
+        let mut infos = Vec::with_capacity(patterns.len());
+        for pattern in patterns {
+            infos.push(GrantInfo {
+                id: new_id()?,
+                pattern,
+                role: approval.role.clone(),
+                session_id: session.clone(),
+                workspace: approval.workspace.clone(),
+                by: by.to_owned(),
+                at,
+                expires_at: params.expires_at,
+            });
+        }
+        let mut all = self.grants.current().to_vec();
+        for info in &infos {
+            all.push(grants::read(info)?);
+        }
+        (open.lifts)(&all)?;
+        Ok(infos)
+    }
+
+    async fn write_answer(
+        &self,
+        open: &Open,
+        resolved: &Resolved,
+        made: &[GrantInfo],
+        by: Option<&str>,
+    ) -> Result<(), Failure> {
+        let approval = &open.approval;
+        let Some(job) = self.job_of(&approval.action_id) else {
+            return Err(Failure::new(
+                ErrorKind::Closed,
+                "The action that asked has ended.",
+            ));
+        };
+        let mut record = Record::of(&job, &self.redactor, now());
+        let told = record.answer(resolved, &approval.digest);
+        told.map_err(|error| unwritten(&error))?;
+        for grant in made {
+            record.entry(EntryKind::Grant, serde_json::json!({ "grant": grant }));
+        }
+        if !made.is_empty() {
+            record.beside(self.grants.making(&open.person, made, now()));
+        }
+        if let Some(by) = by {
+            record.by(by);
+        }
+        record.write(self).await.map_err(|error| unwritten(&error))
+    }
+
+    /// Closes a question that nobody answered.
+    pub(crate) async fn close_unanswered(
+        &self,
+        person: &str,
+        approval: &Approval,
+        how: Resolution,
+    ) {
+        let mine = |open: &Open| {
+            if open.person == person {
+                Ok(())
+            } else {
+                Err(not_yours(&approval.id))
+            }
+        };
+        let Ok(open) = self.inbox.take(&approval.id, mine) else {
+            return;
+        };
+        let resolved = Resolved {
+            approval_id: approval.id.clone(),
+            action_id: approval.action_id.clone(),
+            resolution: how,
+            by: None,
+            scope: None,
+            reason: None,
+            grants: Vec::new(),
+        };
+        if let Err(failure) = self.write_answer(&open, &resolved, &[], None).await {
+            tracing::error!(%failure, "the end of a question could not be written");
+        }
+        self.pending.forget(&approval.id);
+        self.inbox.close(person, resolved);
+    }
+
+    /// Closes what a job asks: it was cancelled.
+    pub(crate) async fn withdraw(&self, job: &Job) {
+        for approval in self.inbox.list(&job.person) {
+            if approval.action_id == job.id {
+                self.close_unanswered(&job.person, &approval, Resolution::Withdrawn)
+                    .await;
+            }
+        }
+    }
+
+    fn job_of(&self, id: &str) -> Option<Arc<Job>> {
+        self.jobs().get(id).cloned()
+    }
+}
+
+fn not_yours(id: &str) -> Failure {
+    Failure::new(
+        ErrorKind::Unknown,
+        format!("There is no approval `{id}` that is yours."),
+    )
+}
+
+/// Where nobody can be asked, ask means deny.
+pub(crate) fn nobody(decision: &Decision) -> Failure {
+    Failure::new(
+        ErrorKind::Denied,
+        format!(
+            "A person would have to be asked ({}), and here nobody can be. Allow it by a rule, or let it wait for an answer.",
+            decision.because
+        ),
+    )
+    .with("rule", serde_json::json!(rule_info(&decision.because)))
+}
+
+fn said_no(by: &str, reason: Option<&str>) -> Failure {
+    let why = match reason {
+        Some(reason) => format!(": {reason}"),
+        None => ".".to_owned(),
+    };
+    Failure::new(ErrorKind::Denied, format!("{by} said no{why}"))
+        .with("by", by)
+        .with("reason", reason)
+}

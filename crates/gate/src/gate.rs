@@ -1,0 +1,292 @@
+//! The gate itself: what it holds, and how it is opened.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use protocol::approval::{Approval, GrantInfo};
+use protocol::{ErrorKind, Failure};
+use store::Store;
+use tokio::sync::broadcast;
+
+use crate::actor::Actor;
+use crate::clients::{Attachment, Attention, Clients};
+use crate::clock::now;
+use crate::grants::Grants;
+use crate::inbox::{Addressed, Inbox};
+use crate::job::Job;
+use crate::ledger::{Ledger, LedgerError};
+use crate::live::{Actions, Live};
+use crate::pending::Pending;
+use crate::redact::Redactor;
+use crate::runtime::{Launch, LocalRuntime, Runtime, RuntimeInfo};
+use crate::wall::Keeper;
+use crate::workspace::{self, Workspace};
+
+/// Workspaces that one gate serves at once.
+const MAX_WORKSPACES: usize = 64;
+
+/// How to open a gate.
+#[derive(Debug, Clone)]
+pub struct GateOptions {
+    /// Where a person's roles, rules and trust are.
+    pub config: PathBuf,
+    /// The data folder.
+    pub data: PathBuf,
+    /// The file that keeps the ledger's head outside the data folder.
+    pub head: PathBuf,
+    /// The workspace where none is named.
+    pub workspace: PathBuf,
+    /// The person's home folder, for patterns that begin with `~/`.
+    pub home: Option<String>,
+    /// How runtime servers are started.
+    pub launch: Launch,
+    /// How long a question is open.
+    pub patience: std::time::Duration,
+}
+
+/// The one way from a client to a runtime. Clones are the same gate.
+pub struct Gate<S: Store>(pub(crate) Arc<Inner<S>>);
+
+impl<S: Store> Clone for Gate<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Store> std::fmt::Debug for Gate<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Inner<S: Store> {
+    pub(crate) options: GateOptions,
+    pub(crate) store: Arc<S>,
+    pub(crate) ledger: Ledger<S>,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) actions: Actions,
+    pub(crate) inbox: Inbox,
+    pub(crate) grants: Grants,
+    pub(crate) clients: Clients,
+    pub(crate) pending: Pending,
+    /// What runs now, for the questions that come out of it.
+    pub(crate) jobs: Mutex<HashMap<String, Arc<Job>>>,
+    workspaces: Mutex<HashMap<PathBuf, Arc<Workspace>>>,
+    pub(crate) me: Weak<Self>,
+}
+
+/// Why a gate cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] store::StoreError),
+    /// What takes secrets out.
+    #[error(transparent)]
+    Redact(#[from] crate::redact::RedactError),
+    /// The folder of pending actions.
+    #[error("The folder of pending actions below {folder} cannot be used: {why}.", folder = folder.display())]
+    Pending {
+        /// The data folder.
+        folder: PathBuf,
+        /// Why.
+        why: std::io::Error,
+    },
+    /// The workspace.
+    #[error("{0}")]
+    Workspace(Failure),
+}
+
+impl<S: Store> Gate<S> {
+    /// Opens the gate: what waited for an answer when Ward ended waits again, and what was under
+    /// way is written down as lost.
+    pub async fn open(store: Arc<S>, options: GateOptions) -> Result<Self, OpenError> {
+        let unusable = |why| OpenError::Pending {
+            folder: options.data.clone(),
+            why,
+        };
+        let pending = Pending::open(&options.data).map_err(unusable)?;
+        let waiting = pending.all().map_err(unusable)?;
+        let redactor = Arc::new(Redactor::from_environment()?);
+        let head = options.head.clone();
+        let (ledger, opened) =
+            Ledger::open(Arc::clone(&store), head, Arc::clone(&redactor)).await?;
+        let grants = Grants::open(&*store).await?;
+        let inner = Arc::new_cyclic(|me| Inner {
+            redactor,
+            actions: Actions::default(),
+            inbox: Inbox::default(),
+            clients: Clients::default(),
+            jobs: Mutex::default(),
+            workspaces: Mutex::default(),
+            me: Weak::clone(me),
+            options,
+            store,
+            ledger,
+            grants,
+            pending,
+        });
+        let gate = Self(inner);
+        gate.0.resume(waiting, opened.unfinished).await?;
+        Ok(gate)
+    }
+
+    /// Starts the runtime server of the workspace where none is named, so that it is there when the
+    /// first action comes.
+    pub fn wake(&self) -> Result<(), Failure> {
+        self.0.workspace(None).map(drop)
+    }
+
+    /// An action of this actor's, or of the person's agents.
+    pub fn action(&self, actor: &Actor, id: &str) -> Result<Arc<Live>, Failure> {
+        match self.0.actions.get(id) {
+            Some(live) if sees(actor, &live) => Ok(live),
+            Some(_) | None => Err(no_action(id)),
+        }
+    }
+
+    /// Everything that waits for this person's answer, the oldest first.
+    pub fn approvals(&self, actor: &Actor) -> Result<Vec<Approval>, Failure> {
+        let person = actor.must_be_person("see what a person is asked")?;
+        let mut approvals = self.0.inbox.list(person);
+        for approval in &mut approvals {
+            self.0.address(approval, person);
+        }
+        Ok(approvals)
+    }
+
+    /// One of them.
+    pub fn approval(&self, actor: &Actor, id: &str) -> Result<Approval, Failure> {
+        let person = actor.must_be_person("see what a person is asked")?;
+        let mut approval = self.0.inbox.get(person, id)?;
+        self.0.address(&mut approval, person);
+        Ok(approval)
+    }
+
+    /// How many questions are open, of all persons.
+    #[must_use]
+    pub fn open_questions(&self) -> usize {
+        self.0.inbox.count()
+    }
+
+    /// The grants that hold for this person's agents.
+    pub fn grants(&self, actor: &Actor) -> Result<Vec<GrantInfo>, Failure> {
+        let person = actor.must_be_person("see what was granted")?;
+        Ok(self.0.grants.list(person, now()))
+    }
+
+    /// Attaches a client: questions reach it from now on, and first if it is in front.
+    pub fn attach(&self, actor: &Actor, attention: Attention) -> Result<Attachment, Failure> {
+        let person = actor.must_be_person("be asked")?;
+        Ok(self.0.clients.attach(person, attention))
+    }
+
+    /// Told whenever another client is asked first.
+    #[must_use]
+    pub fn attention(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.0.clients.changes()
+    }
+
+    pub(crate) fn notices(&self) -> broadcast::Receiver<Addressed> {
+        self.0.inbox.notices()
+    }
+
+    /// The record.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger<S> {
+        &self.0.ledger
+    }
+
+    /// The store below it.
+    #[must_use]
+    pub fn store(&self) -> &Arc<S> {
+        &self.0.store
+    }
+
+    /// The runtimes that were needed so far.
+    #[must_use]
+    pub fn runtimes(&self) -> Vec<RuntimeInfo> {
+        let workspaces = self.0.workspaces();
+        let mut runtimes: Vec<_> = workspaces
+            .values()
+            .map(|workspace| workspace.runtime.status())
+            .collect();
+        runtimes.sort_by(|a, b| a.workspace.cmp(&b.workspace));
+        runtimes
+    }
+
+    /// Ends all that runs, and the runtimes. Questions stay open for the next start.
+    pub async fn close(&self) {
+        let runtimes: Vec<Arc<dyn Runtime>> = {
+            let workspaces = self.0.workspaces();
+            let all = workspaces.values();
+            all.map(|workspace| Arc::clone(&workspace.runtime))
+                .collect()
+        };
+        for runtime in runtimes {
+            runtime.stop().await;
+        }
+        self.0.settle().await;
+    }
+}
+
+impl<S: Store> Inner<S> {
+    /// The workspace at this path, or the usual one.
+    pub(crate) fn workspace(&self, path: Option<&Path>) -> Result<Arc<Workspace>, Failure> {
+        let (real, name) = workspace::find(path.unwrap_or(&self.options.workspace))?;
+        let mut workspaces = self.workspaces();
+        if let Some(workspace) = workspaces.get(&real) {
+            return Ok(Arc::clone(workspace));
+        }
+        if workspaces.len() >= MAX_WORKSPACES {
+            return Err(Failure::new(
+                ErrorKind::Busy,
+                format!(
+                    "{MAX_WORKSPACES} workspaces are in use already. Start another Ward with a data folder of its own."
+                ),
+            ));
+        }
+        let keeper = Arc::new(Keeper(Weak::clone(&self.me)));
+        let runtime = LocalRuntime::new(self.options.launch.clone(), &real, keeper);
+        runtime.wake();
+        let workspace = Arc::new(Workspace::new(real.clone(), name, Arc::new(runtime)));
+        workspaces.insert(real, Arc::clone(&workspace));
+        Ok(workspace)
+    }
+
+    /// Says which client is asked first.
+    pub(crate) fn address(&self, approval: &mut Approval, person: &str) {
+        approval.to = self.clients.active(person, approval.session_id.as_deref());
+    }
+
+    pub(crate) fn jobs(&self) -> MutexGuard<'_, HashMap<String, Arc<Job>>> {
+        // Nothing panics while it is held.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn workspaces(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Workspace>>> {
+        self.workspaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether an actor may look at an action: its own, and a person those of their agents.
+pub(crate) fn sees(actor: &Actor, live: &Live) -> bool {
+    match actor {
+        Actor::Person(person) => live.person == *person,
+        Actor::Agent(_) => live.actor == actor.name(),
+    }
+}
+
+pub(crate) fn no_action(id: &str) -> Failure {
+    let shown: String = id.chars().take(100).collect();
+    Failure::new(
+        ErrorKind::Unknown,
+        format!("There is no action `{shown}` that is yours."),
+    )
+}

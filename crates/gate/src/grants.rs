@@ -1,0 +1,174 @@
+//! Remembered answers: kept in a stream, held in memory, revoked at once.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use policy::{Grant, Pattern, RoleName, Scope, Time};
+use protocol::approval::GrantInfo;
+use protocol::{ErrorKind, Failure};
+use serde_json::json;
+use store::{Append, Event, Expected, Millis, NewEvent, Seq, Store, StoreError, StreamName};
+
+/// A grant was made.
+const MADE: &str = "grant.made";
+/// A grant was revoked.
+const REVOKED: &str = "grant.revoked";
+
+/// How many events are read at a time.
+const PAGE: usize = 500;
+
+/// All grants that hold.
+#[derive(Debug)]
+pub(crate) struct Grants {
+    stream: StreamName,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    infos: Vec<(String, GrantInfo)>,
+    /// The same as the policy reads them; made anew with every change.
+    grants: Arc<Vec<Grant>>,
+}
+
+impl Grants {
+    /// Reads them from the store.
+    pub(crate) async fn open<S: Store>(store: &S) -> Result<Self, StoreError> {
+        let stream =
+            StreamName::new("grants").map_err(|error| StoreError::Failed(error.to_string()))?;
+        let mut held = Held::default();
+        let mut after = Seq::START;
+        loop {
+            let events = store.read(&stream, after, PAGE).await?;
+            let Some(last) = events.last() else { break };
+            after = last.seq;
+            events.iter().for_each(|event| held.replay(event));
+        }
+        held.refresh();
+        Ok(Self {
+            stream,
+            held: Mutex::new(held),
+        })
+    }
+
+    /// What the policy is given.
+    pub(crate) fn current(&self) -> Arc<Vec<Grant>> {
+        Arc::clone(&self.held().grants)
+    }
+
+    /// Those of a person that hold now.
+    pub(crate) fn list(&self, person: &str, now: Millis) -> Vec<GrantInfo> {
+        let holds = |info: &GrantInfo| info.expires_at.is_none_or(|end| now.0 < end);
+        self.held()
+            .infos
+            .iter()
+            .filter(|(owner, info)| owner == person && holds(info))
+            .map(|(_, info)| info.clone())
+            .collect()
+    }
+
+    /// One of a person's.
+    pub(crate) fn get(&self, person: &str, id: &str) -> Option<GrantInfo> {
+        let held = self.held();
+        let mut infos = held.infos.iter();
+        let found = infos.find(|(owner, info)| owner == person && info.id == id);
+        found.map(|(_, info)| info.clone())
+    }
+
+    /// What has to be written for new grants.
+    pub(crate) fn making(&self, person: &str, infos: &[GrantInfo], at: Millis) -> Append {
+        let events = infos.iter().map(|info| NewEvent {
+            kind: MADE.to_owned(),
+            at,
+            data: json!({ "person": person, "grant": info }),
+        });
+        self.append(events.collect())
+    }
+
+    /// They are written: from now on they hold.
+    pub(crate) fn made(&self, person: &str, infos: Vec<GrantInfo>) {
+        let mut held = self.held();
+        let new = infos.into_iter().map(|info| (person.to_owned(), info));
+        held.infos.extend(new);
+        held.refresh();
+    }
+
+    /// What has to be written for one that is revoked.
+    pub(crate) fn revoking(&self, id: &str, at: Millis) -> Append {
+        self.append(vec![NewEvent {
+            kind: REVOKED.to_owned(),
+            at,
+            data: json!({ "id": id }),
+        }])
+    }
+
+    /// It no longer holds. Said before it is written, so that nothing slips through meanwhile.
+    pub(crate) fn revoked(&self, id: &str) {
+        let mut held = self.held();
+        held.infos.retain(|(_, info)| info.id != id);
+        held.refresh();
+    }
+
+    fn append(&self, events: Vec<NewEvent>) -> Append {
+        Append {
+            stream: self.stream.clone(),
+            expected: Expected::Any,
+            events,
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // Nothing panics while it is held.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn replay(&mut self, event: &Event) {
+        let text = |name: &str| event.data.get(name).and_then(serde_json::Value::as_str);
+        match event.kind.as_str() {
+            MADE => {
+                let grant = event.data.get("grant").cloned().unwrap_or_default();
+                if let (Some(person), Ok(info)) = (text("person"), serde_json::from_value(grant)) {
+                    self.infos.push((person.to_owned(), info));
+                }
+            }
+            REVOKED => {
+                let id = text("id");
+                self.infos.retain(|(_, info)| Some(info.id.as_str()) != id);
+            }
+            kind => tracing::warn!(kind, "passed over an event among the grants"),
+        }
+    }
+
+    fn refresh(&mut self) {
+        let grants = self.infos.iter().filter_map(|(_, info)| read(info).ok());
+        self.grants = Arc::new(grants.collect());
+    }
+}
+
+/// A grant as the policy reads it.
+pub(crate) fn read(info: &GrantInfo) -> Result<Grant, Failure> {
+    let bad = |error: &dyn std::fmt::Display| {
+        Failure::new(
+            ErrorKind::BadPattern,
+            format!("The grant `{}` cannot be read: {error}", info.pattern),
+        )
+    };
+    Ok(Grant {
+        id: info.id.clone(),
+        pattern: Pattern::parse(&info.pattern).map_err(|error| {
+            Failure::new(ErrorKind::BadPattern, format!("{error} {}", error.hint()))
+        })?,
+        role: RoleName::parse(&info.role).map_err(|error| bad(&error))?,
+        scope: match &info.session_id {
+            Some(session) => Scope::Session(session_key(&info.workspace, session)),
+            None => Scope::Workspace(info.workspace.clone()),
+        },
+        expires: info.expires_at.map(Time),
+    })
+}
+
+/// A session as the policy knows it: two workspaces share none.
+pub(crate) fn session_key(workspace: &str, session: &str) -> String {
+    format!("{session}@{workspace}")
+}

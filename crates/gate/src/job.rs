@@ -1,0 +1,217 @@
+//! An action that was taken in: who asks for what, where, as whom.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use policy::{Asked, Confinement, Decision, Grant, Place, Verb, decide};
+use protocol::wall::Widen;
+use protocol::{ActionName, Digest, ErrorKind, Facts, Failure, Mode};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::canonical;
+use crate::clock::now;
+use crate::grants::session_key;
+use crate::pending::Kept;
+use crate::request::Ask;
+use crate::workspace::{Book, Workspace};
+
+/// An action on its way.
+pub(crate) struct Job {
+    pub(crate) id: String,
+    pub(crate) actor: String,
+    pub(crate) person: String,
+    pub(crate) name: ActionName,
+    pub(crate) params: Value,
+    pub(crate) role: String,
+    pub(crate) parents: Vec<String>,
+    pub(crate) mode: Mode,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) session: Option<String>,
+    pub(crate) ask: Ask,
+    pub(crate) content: Digest,
+    pub(crate) home: Option<String>,
+    /// What was answered for which host, for as long as this job runs.
+    hosts: Mutex<HashMap<String, Turn>>,
+}
+
+/// Whoever asks about a host waits here for the one before, and finds an answer that was given once.
+pub(crate) type Turn = Arc<tokio::sync::Mutex<Option<Result<(), Failure>>>>;
+
+/// Everything that an approval binds to.
+#[derive(Serialize)]
+struct Bound<'a> {
+    action: ActionName,
+    params: &'a Value,
+    facts: &'a Facts,
+    actor: &'a str,
+    role: &'a str,
+    parents: &'a [String],
+    mode: Mode,
+    workspace: &'a str,
+    session: Option<&'a str>,
+    policy: &'a Digest,
+    widen: &'a [Widen],
+}
+
+impl Job {
+    /// Stands for all of a request but its id.
+    pub(crate) fn content(kept: &Kept) -> Result<Digest, Failure> {
+        canonical::digest(&json!({
+            "action": kept.action, "params": kept.params, "role": kept.role, "parents": kept.parents,
+            "mode": kept.mode, "workspace": kept.workspace.to_string_lossy(), "session": kept.session,
+            "actor": kept.actor,
+        }))
+    }
+
+    /// As it is kept while it waits.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept {
+            id: self.id.clone(),
+            actor: self.actor.clone(),
+            action: self.name.as_str().to_owned(),
+            params: self.params.clone(),
+            role: self.role.clone(),
+            parents: self.parents.clone(),
+            mode: self.mode,
+            workspace: self.workspace.real.clone(),
+            session: self.session.clone(),
+            ask: self.ask,
+            content: self.content.clone(),
+        }
+    }
+
+    /// The same again, after a restart.
+    pub(crate) fn restored(
+        kept: Kept,
+        person: String,
+        workspace: Arc<Workspace>,
+        home: Option<String>,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            name: name_of(&kept.action)?,
+            id: kept.id,
+            actor: kept.actor,
+            person,
+            params: kept.params,
+            role: kept.role,
+            parents: kept.parents,
+            mode: kept.mode,
+            workspace,
+            session: kept.session,
+            ask: kept.ask,
+            content: kept.content,
+            home,
+            hosts: Mutex::default(),
+        })
+    }
+
+    /// The turn of a host.
+    pub(crate) fn host(&self, host: &str) -> Turn {
+        // Nothing panics while it is held.
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(hosts.entry(host.to_owned()).or_default())
+    }
+
+    /// Whose room its commands run in: two of different actors, roles or sessions share none, so
+    /// that what crosses a wall is known to be theirs.
+    pub(crate) fn room(&self) -> String {
+        let whose = json!([self.actor, self.role, self.parents, self.session]);
+        let digest = Digest::of(whose.to_string().as_bytes());
+        digest
+            .as_str()
+            .chars()
+            .skip("sha256:".len())
+            .take(24)
+            .collect()
+    }
+
+    /// What the policy says about an action, or about a host that a command of this job wants to
+    /// reach.
+    pub(crate) fn decide(
+        &self,
+        book: &Book,
+        verb: Verb,
+        facts: &Facts,
+        confinement: Confinement,
+        grants: &[Grant],
+    ) -> Result<Decision, Failure> {
+        let get = |name: &str| {
+            let role = book.roles.get(name);
+            role.map_err(|error| Failure::new(ErrorKind::UnknownRole, error.to_string()))
+        };
+        let role = get(&self.role)?;
+        let parents: Vec<&policy::Role> = self
+            .parents
+            .iter()
+            .map(|name| get(name))
+            .collect::<Result<_, _>>()?;
+        let session = self.session.as_deref();
+        let session = session.map(|session| session_key(&self.workspace.name, session));
+        let asked = Asked {
+            verb,
+            facts,
+            place: Place {
+                workspace: &self.workspace.name,
+                home: self.home.as_deref(),
+            },
+            session: session.as_deref(),
+            confinement,
+        };
+        let authority = policy::Authority::under(role, &parents);
+        let now = policy::Time(now().0);
+        Ok(decide(
+            &authority,
+            self.mode,
+            &book.rules,
+            grants,
+            &asked,
+            now,
+        ))
+    }
+
+    /// The digest of exactly what would happen. If any of it changes before it runs, it is another.
+    pub(crate) fn digest(
+        &self,
+        facts: &Facts,
+        mode: Mode,
+        book: &Book,
+        widen: &[Widen],
+    ) -> Result<Digest, Failure> {
+        canonical::digest(&Bound {
+            action: self.name,
+            params: &self.params,
+            facts,
+            actor: &self.actor,
+            role: &self.role,
+            parents: &self.parents,
+            mode,
+            workspace: &self.workspace.name,
+            session: self.session.as_deref(),
+            policy: &book.version,
+            widen,
+        })
+    }
+
+    /// Whether what it started goes on after its answer: a terminal or a background command.
+    pub(crate) fn lasts(&self) -> bool {
+        self.name == ActionName::TerminalOpen
+            || (self.name == ActionName::TerminalRun
+                && self.params.get("background") == Some(&Value::Bool(true)))
+    }
+}
+
+/// The action of this name.
+pub(crate) fn name_of(action: &str) -> Result<ActionName, Failure> {
+    ActionName::parse(action).ok_or_else(|| {
+        let shown: String = action.chars().take(100).collect();
+        let all: Vec<&str> = ActionName::ALL.iter().map(|name| name.as_str()).collect();
+        Failure::new(
+            ErrorKind::UnknownAction,
+            format!(
+                "There is no action `{shown}`. The actions are {}.",
+                all.join(", ")
+            ),
+        )
+    })
+}

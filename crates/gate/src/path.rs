@@ -1,0 +1,346 @@
+//! The path of an action, in one straight line: facts, policy, ledger, ask, permit, runtime,
+//! outcome.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use policy::{Decision, Verb, Verdict};
+use protocol::approval::Subject;
+use protocol::wall::{WallParams, Widen};
+use protocol::{Digest, ErrorKind, Facts, Failure};
+use serde_json::json;
+use serde_json::value::RawValue;
+use store::{Store, StoreError};
+
+use crate::actor::Actor;
+use crate::asking::Answer;
+use crate::clock::now;
+use crate::gate::{Gate, Inner};
+use crate::job::{Job, name_of};
+use crate::live::{Begun, Ended, Live, State, used};
+use crate::pending::Kept;
+use crate::printing;
+use crate::record::{Record, rule_info, stream_of};
+use crate::request::{Request, new_id};
+use crate::runtime::{Permit, Terms};
+use crate::workspace::Book;
+
+/// How often an action is decided anew because what it would touch keeps changing.
+const TRIES: usize = 8;
+
+impl<S: Store> Gate<S> {
+    /// Takes an action in. It goes its way whether or not anybody waits for it; the same id again
+    /// finds the same action.
+    ///
+    /// Refuses what an actor may not choose (`forbidden`), an id that was used for something else
+    /// (`conflict`), and what is no action at all.
+    pub async fn submit(&self, actor: &Actor, request: Request) -> Result<Arc<Live>, Failure> {
+        let given = request.id.is_some();
+        let job = self.0.admit(actor, request.bound_to(actor)?)?;
+        let live = Arc::new(Live::of(&job));
+        if let Begun::Known(live) = self.0.actions.begin(&live)? {
+            return Ok(live);
+        }
+        if given {
+            match self.0.recall(&job).await {
+                Ok(None) => {}
+                Ok(Some(ended)) => {
+                    self.0.actions.ended(&live, ended);
+                    return Ok(live);
+                }
+                Err(failure) => {
+                    self.0.actions.forget(&job.id);
+                    return Err(failure);
+                }
+            }
+        }
+        let inner = Arc::clone(&self.0);
+        let followed = Arc::clone(&live);
+        tokio::spawn(async move { inner.carry_out(Arc::new(job), followed, None).await });
+        Ok(live)
+    }
+}
+
+/// What was said yes to, for an action that is carried on with after a restart.
+pub(crate) struct Resumed {
+    pub(crate) answer: Answer,
+    pub(crate) digest: Digest,
+    pub(crate) widen: Vec<Widen>,
+}
+
+impl<S: Store> Inner<S> {
+    pub(crate) fn admit(&self, actor: &Actor, request: Request) -> Result<Job, Failure> {
+        let name = name_of(&request.action)?;
+        let workspace = self.workspace(request.workspace.as_deref())?;
+        let mut kept = Kept {
+            id: match request.id {
+                Some(id) => id,
+                None => new_id()?,
+            },
+            actor: actor.name(),
+            action: request.action,
+            params: request.params,
+            role: match request.role {
+                Some(role) => role,
+                None => policy::builtin::DEFAULT_ROLE.to_owned(),
+            },
+            parents: request.parents,
+            mode: request.mode.unwrap_or(protocol::Mode::Sandbox),
+            workspace: workspace.real.clone(),
+            session: request.session,
+            ask: request.ask,
+            content: Digest::of(b""),
+        };
+        kept.content = Job::content(&kept)?;
+        let book = workspace.policy(&self.options.config)?;
+        let known = book.roles.get(&kept.role);
+        known.map_err(|error| Failure::new(ErrorKind::UnknownRole, error.to_string()))?;
+        let mut job = Job::restored(
+            kept,
+            actor.person().to_owned(),
+            workspace,
+            self.options.home.clone(),
+        )?;
+        job.name = name;
+        Ok(job)
+    }
+
+    /// From the request to the outcome, which is written before it is told.
+    pub(crate) async fn carry_out(&self, job: Arc<Job>, live: Arc<Live>, resumed: Option<Resumed>) {
+        let began = Instant::now();
+        self.jobs().insert(job.id.clone(), Arc::clone(&job));
+        let outcome = tokio::select! {
+            outcome = self.path(&job, &live, resumed) => outcome,
+            () = live.cancel.cancelled() => {
+                self.withdraw(&job).await;
+                Err(Failure::new(ErrorKind::Cancelled, "The action was cancelled."))
+            }
+        };
+        if !(job.lasts() && outcome.is_ok()) {
+            self.jobs().remove(&job.id);
+        }
+        let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (result, files) = match outcome {
+            Ok(done) => (Ok(Arc::from(done.result)), done.files),
+            Err(failure) => (Err(failure), json!([])),
+        };
+        let mut record = Record::of(&job, &self.redactor, now());
+        let borrowed: Result<&RawValue, &Failure> = result.as_ref().map(|result| &**result);
+        record.outcome(&borrowed, duration_ms, &files);
+        let outcome = match record.write(self).await {
+            Ok(()) => result,
+            Err(error) => Err(unwritten(&error)),
+        };
+        self.actions.ended(
+            &live,
+            Ended {
+                outcome,
+                duration_ms,
+            },
+        );
+    }
+
+    async fn path(
+        &self,
+        job: &Arc<Job>,
+        live: &Arc<Live>,
+        resumed: Option<Resumed>,
+    ) -> Result<Done, Failure> {
+        let mut first = resumed.is_none();
+        let mut approved = None;
+        let mut widen = Vec::new();
+        if let Some(resumed) = resumed {
+            widen = resumed.widen;
+            self.answered(live, resumed.answer).await?;
+            approved = Some(resumed.digest);
+        }
+        for _ in 0..TRIES {
+            let decided = self.decide(job, first, &widen).await;
+            first = false;
+            let decided = decided?;
+            let Decided {
+                book,
+                facts,
+                decision,
+                digest,
+            } = &decided;
+            match decision.verdict {
+                Verdict::Deny => return Err(denied(decision)),
+                Verdict::Ask if approved.as_ref() == Some(digest) => {}
+                Verdict::Ask => {
+                    let about = Subject::Action;
+                    let answer = self
+                        .ask(job, Some(live), about, book, facts, decision, digest)
+                        .await?;
+                    self.answered(live, answer).await?;
+                    approved = Some(digest.clone());
+                    // What was said yes to may have changed meanwhile: look again.
+                    continue;
+                }
+                Verdict::Allow => {}
+            }
+            let done = match self.run(job, live, &decided, &widen).await {
+                Err(failure) if has_changed(&failure) => continue,
+                done => done?,
+            };
+            match self
+                .wall_hit(job, live, &decided.book, &done, &mut widen)
+                .await?
+            {
+                Some(answer) => approved = Some(answer),
+                None => return Ok(done),
+            }
+        }
+        Err(Failure::new(
+            ErrorKind::Changed,
+            "What the action would touch changed again and again while it was decided on. Try it when nothing else works there.",
+        ))
+    }
+
+    /// Facts, policy, ledger.
+    async fn decide(&self, job: &Job, first: bool, widen: &[Widen]) -> Result<Decided, Failure> {
+        let mut record = Record::of(job, &self.redactor, now());
+        if first {
+            record.request();
+        }
+        let decided = self.look(job, widen).await;
+        if let Ok(Decided {
+            book,
+            facts,
+            decision,
+            digest,
+        }) = &decided
+        {
+            record.decision(decision, facts, digest, &book.version);
+        } else if !first {
+            return decided;
+        }
+        match record.write(self).await {
+            Ok(()) => decided,
+            Err(error) => Err(unwritten(&error)),
+        }
+    }
+
+    /// Facts and policy, with nothing written and nothing done.
+    pub(crate) async fn look(&self, job: &Job, widen: &[Widen]) -> Result<Decided, Failure> {
+        let book = job.workspace.policy(&self.options.config)?;
+        let runtime = &job.workspace.runtime;
+        let facts = runtime.resolve(job.name.as_str(), &job.params).await?;
+        let grants = self.grants.current();
+        let verb = Verb::Action(job.name);
+        let decision = job.decide(&book, verb, &facts, runtime.confinement(), &grants)?;
+        let digest = job.digest(&facts, decision.mode, &book, widen)?;
+        Ok(Decided {
+            book,
+            facts,
+            decision,
+            digest,
+        })
+    }
+
+    /// The permit, the runtime, what it printed.
+    async fn run(
+        &self,
+        job: &Arc<Job>,
+        live: &Arc<Live>,
+        decided: &Decided,
+        widen: &[Widen],
+    ) -> Result<Done, Failure> {
+        let Decided {
+            book,
+            facts,
+            decision,
+            digest,
+        } = decided;
+        // A runtime does what has one id once; with the wall widened it is another run.
+        let run = match widen.len() {
+            0 => job.id.clone(),
+            count => format!("{}+{count}", job.id),
+        };
+        let mut wider = self.granted_paths(job, book)?;
+        wider.extend_from_slice(widen);
+        let permit = Permit::new(Terms {
+            id: run.clone(),
+            action: job.name.as_str().to_owned(),
+            params: job.params.clone(),
+            session: Some(job.room()),
+            facts: facts.clone(),
+            digest: digest.clone(),
+            mode: decision.mode,
+            wall: WallParams {
+                beyond: true,
+                widen: wider,
+            },
+        });
+        live.state.send_replace(State::Running);
+        let (output, printed) =
+            printing::start(self, job, live).map_err(|error| unwritten(&error))?;
+        self.jobs().insert(run.clone(), Arc::clone(job));
+        let result = job.workspace.runtime.execute(permit, output).await;
+        if run != job.id {
+            self.jobs().remove(&run);
+        }
+        if !(job.lasts() && result.is_ok()) {
+            printed.all().await;
+        }
+        Ok(Done {
+            result: result?,
+            files: json!([]),
+        })
+    }
+
+    /// What became of an action that was sent before: under a Ward that has ended since, or so long
+    /// ago that it is no longer in memory.
+    async fn recall(&self, job: &Job) -> Result<Option<Ended>, Failure> {
+        let stream = stream_of(&job.id).map_err(|error| unwritten(&error))?;
+        let Some(recalled) = self.look_up(&stream).await? else {
+            return Ok(None);
+        };
+        if recalled.content != Some(job.content.clone())
+            || recalled.actor.as_deref() != Some(&job.actor)
+        {
+            return Err(used());
+        }
+        Ok(Some(recalled.ended()))
+    }
+}
+
+/// What was decided, and on what.
+pub(crate) struct Decided {
+    pub(crate) book: Arc<Book>,
+    pub(crate) facts: Facts,
+    pub(crate) decision: Decision,
+    pub(crate) digest: Digest,
+}
+
+/// An action that was done.
+pub(crate) struct Done {
+    pub(crate) result: Box<RawValue>,
+    pub(crate) files: serde_json::Value,
+}
+
+/// Whether the runtime found other facts than were decided on.
+fn has_changed(failure: &Failure) -> bool {
+    failure.kind == ErrorKind::Changed && failure.details.contains_key("found")
+}
+
+pub(crate) fn denied(decision: &Decision) -> Failure {
+    let rule = rule_info(&decision.because);
+    Failure::new(
+        ErrorKind::Denied,
+        format!("Denied by {}.", decision.because),
+    )
+    .with("rule", json!(rule))
+    .with("role", decision.role.as_str())
+}
+
+pub(crate) fn unwritten(error: &StoreError) -> Failure {
+    tracing::error!(%error, "the record could not be written");
+    match error {
+        StoreError::Conflict { .. } => used(),
+        StoreError::Failed(_) | StoreError::Closed => Failure::new(
+            ErrorKind::Internal,
+            format!("Ward could not write this down, so it was not done: {error}"),
+        ),
+    }
+}

@@ -1,0 +1,297 @@
+//! What is written about an action: entries of the ledger, and events of the action's own stream.
+//! Both go into the store together, before anything is told or run.
+
+use policy::{Because, Decision};
+use protocol::approval::{Approval, Resolved, RuleInfo};
+use protocol::sandbox::SandboxReport;
+use protocol::{Digest, Facts, Failure};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use store::{Append, Expected, Millis, NewEvent, Store, StoreError, StreamName};
+
+use crate::gate::Inner;
+use crate::job::Job;
+use crate::ledger::{EntryKind, NewEntry};
+use crate::redact::Redactor;
+
+/// The events of an action's stream.
+pub(crate) mod events {
+    /// It was asked for.
+    pub(crate) const REQUESTED: &str = "action.requested";
+    /// It was decided on.
+    pub(crate) const DECIDED: &str = "action.decided";
+    /// A person is asked.
+    pub(crate) const ASKED: &str = "permission.requested";
+    /// The question is closed.
+    pub(crate) const ANSWERED: &str = "permission.resolved";
+    /// Some of its output.
+    pub(crate) const OUTPUT: &str = "action.output";
+    /// Output that was not kept.
+    pub(crate) const DROPPED: &str = "action.dropped";
+    /// The terminal it opened has ended.
+    pub(crate) const EXITED: &str = "terminal.exited";
+    /// It has ended.
+    pub(crate) const ENDED: &str = "action.ended";
+}
+
+/// Results beyond this are not kept in the stream.
+const MAX_RESULT: usize = 256 * 1024;
+
+/// The stream of an action.
+pub(crate) fn stream_of(id: &str) -> Result<StreamName, StoreError> {
+    StreamName::new(format!("action/{id}")).map_err(|error| StoreError::Failed(error.to_string()))
+}
+
+/// The stream of what a person is asked.
+pub(crate) fn inbox_of(person: &str) -> Result<StreamName, StoreError> {
+    StreamName::new(format!("inbox/{person}"))
+        .map_err(|error| StoreError::Failed(error.to_string()))
+}
+
+/// What is to be written at once.
+pub(crate) struct Record<'a> {
+    job: &'a Job,
+    redactor: &'a Redactor,
+    at: Millis,
+    first: bool,
+    entries: Vec<NewEntry>,
+    events: Vec<NewEvent>,
+    beside: Vec<Append>,
+}
+
+impl<'a> Record<'a> {
+    pub(crate) fn of(job: &'a Job, redactor: &'a Redactor, at: Millis) -> Self {
+        Self {
+            job,
+            redactor,
+            at,
+            first: false,
+            entries: Vec::new(),
+            events: Vec::new(),
+            beside: Vec::new(),
+        }
+    }
+
+    /// It was asked for: the first that is known of it.
+    pub(crate) fn request(&mut self) {
+        let job = self.job;
+        self.first = true;
+        let data = json!({
+            "action": job.name, "params": job.params, "mode": job.mode, "parents": job.parents,
+            "content": job.content,
+        });
+        let mut told = data.clone();
+        for (key, value) in [
+            ("role", json!(job.role)),
+            ("actor", json!(job.actor)),
+            ("person", json!(job.person)),
+            ("workspace", json!(job.workspace.name)),
+            ("session_id", json!(job.session)),
+        ] {
+            told[key] = value;
+        }
+        self.entry(EntryKind::Request, data);
+        self.event(events::REQUESTED, told);
+    }
+
+    pub(crate) fn decision(
+        &mut self,
+        decision: &Decision,
+        facts: &Facts,
+        digest: &Digest,
+        policy: &Digest,
+    ) {
+        let rule = rule_info(&decision.because);
+        self.entry(
+            EntryKind::Decision,
+            json!({
+                "verdict": decision.verdict, "rule": rule, "mode": decision.mode, "facts": facts,
+                "digest": digest, "policy": policy,
+            }),
+        );
+        self.event(
+            events::DECIDED,
+            json!({"verdict": decision.verdict, "rule": rule, "mode": decision.mode, "facts": facts}),
+        );
+    }
+
+    pub(crate) fn question(&mut self, approval: &Approval) -> Result<(), StoreError> {
+        self.entry(
+            EntryKind::Approval,
+            json!({
+                "approval_id": approval.id, "digest": approval.digest, "subject": approval.subject,
+                "rule": approval.rule, "questions": approval.questions, "expires_at": approval.expires_at,
+            }),
+        );
+        let mut told = json!(approval);
+        // What it looks like now is asked for; here it would be old.
+        if let Some(told) = told.as_object_mut() {
+            told.remove("to");
+        }
+        self.event(events::ASKED, told.clone());
+        self.inbox(events::ASKED, told)
+    }
+
+    pub(crate) fn answer(
+        &mut self,
+        resolved: &Resolved,
+        digest: &Digest,
+    ) -> Result<(), StoreError> {
+        let mut data = json!(resolved);
+        data["digest"] = json!(digest);
+        self.entry(EntryKind::Answer, data);
+        self.event(events::ANSWERED, json!(resolved));
+        self.inbox(events::ANSWERED, json!(resolved))
+    }
+
+    pub(crate) fn outcome(
+        &mut self,
+        outcome: &Result<&RawValue, &Failure>,
+        duration_ms: u64,
+        files: &Value,
+    ) {
+        let mut data = match outcome {
+            Ok(result) => summary(result),
+            Err(failure) => {
+                json!({"status": "failed", "kind": failure.kind, "error": failure.message})
+            }
+        };
+        data["duration_ms"] = json!(duration_ms);
+        if files.as_array().is_some_and(|files| !files.is_empty()) {
+            data["files"] = files.clone();
+        }
+        self.entry(EntryKind::Outcome, data);
+        self.event(events::ENDED, told(outcome, duration_ms));
+    }
+
+    pub(crate) fn entry(&mut self, kind: EntryKind, data: Value) {
+        let job = self.job;
+        self.entries.push(NewEntry {
+            kind,
+            at: self.at,
+            actor: job.actor.clone(),
+            role: Some(job.role.clone()),
+            session: job.session.clone(),
+            workspace: Some(job.workspace.name.clone()),
+            action_id: Some(job.id.clone()),
+            data,
+        });
+    }
+
+    /// The same by somebody else than who asked: a person who answers.
+    pub(crate) fn by(&mut self, actor: &str) {
+        for entry in &mut self.entries {
+            entry.actor = actor.to_owned();
+        }
+    }
+
+    pub(crate) fn beside(&mut self, append: Append) {
+        self.beside.push(append);
+    }
+
+    fn event(&mut self, kind: &str, mut data: Value) {
+        self.redactor.redact(&mut data);
+        self.events.push(NewEvent {
+            kind: kind.to_owned(),
+            at: self.at,
+            data,
+        });
+    }
+
+    fn inbox(&mut self, kind: &str, mut data: Value) -> Result<(), StoreError> {
+        self.redactor.redact(&mut data);
+        self.beside.push(Append {
+            stream: inbox_of(&self.job.person)?,
+            expected: Expected::Any,
+            events: vec![NewEvent {
+                kind: kind.to_owned(),
+                at: self.at,
+                data,
+            }],
+        });
+        Ok(())
+    }
+
+    /// Writes all of it, or nothing.
+    pub(crate) async fn write<S: Store>(mut self, gate: &Inner<S>) -> Result<(), StoreError> {
+        self.beside.push(Append {
+            stream: stream_of(&self.job.id)?,
+            expected: if self.first {
+                Expected::Head(store::Seq::START)
+            } else {
+                Expected::Any
+            },
+            events: self.events,
+        });
+        gate.ledger.write(self.entries, self.beside).await.map(drop)
+    }
+}
+
+/// An outcome as clients are told.
+pub(crate) fn told(outcome: &Result<&RawValue, &Failure>, duration_ms: u64) -> Value {
+    match outcome {
+        Ok(result) if result.get().len() > MAX_RESULT => json!({
+            "status": "done", "duration_ms": duration_ms,
+            "dropped": {"bytes": result.get().len()},
+        }),
+        Ok(result) => json!({
+            "status": "done", "duration_ms": duration_ms,
+            "result": serde_json::from_str::<Value>(result.get()).unwrap_or_default(),
+        }),
+        Err(failure) => {
+            let mut data = json!({
+                "status": "failed", "duration_ms": duration_ms, "kind": failure.kind,
+                "error": failure.message,
+            });
+            if !failure.details.is_empty() {
+                data["details"] = json!(failure.details);
+            }
+            data
+        }
+    }
+}
+
+/// What the ledger keeps of a result: what it was, not what was in it.
+fn summary(result: &RawValue) -> Value {
+    #[derive(Deserialize)]
+    struct Known {
+        exit_code: Option<i32>,
+        signal: Option<String>,
+        timed_out: Option<bool>,
+        sandbox: Option<SandboxReport>,
+        digest: Option<Digest>,
+        terminal_id: Option<String>,
+    }
+    let mut data = json!({"status": "done", "bytes": result.get().len()});
+    let Ok(known) = serde_json::from_str::<Known>(result.get()) else {
+        return data;
+    };
+    let mut set = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            data[name] = value;
+        }
+    };
+    set("exit_code", known.exit_code.map(Value::from));
+    set("signal", known.signal.map(Value::from));
+    set(
+        "timed_out",
+        known.timed_out.filter(|out| *out).map(Value::from),
+    );
+    set("digest", known.digest.map(|digest| json!(digest)));
+    set("terminal_id", known.terminal_id.map(Value::from));
+    set("sandbox", known.sandbox.map(|report| json!(report)));
+    data
+}
+
+/// What made a decision, as it crosses a boundary.
+pub(crate) fn rule_info(because: &Because) -> RuleInfo {
+    let kind = json!(because.kind);
+    RuleInfo {
+        kind: kind.as_str().unwrap_or_default().to_owned(),
+        text: because.text.clone(),
+        reason: because.reason.clone(),
+        file: because.origin.file.clone(),
+        line: because.origin.line,
+    }
+}

@@ -1,0 +1,164 @@
+//! What the gate needs of a place where actions run, and the permit without which nothing does.
+
+mod local;
+mod output;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use policy::Confinement;
+use protocol::method::{ExecuteParams, InitializeResult};
+use protocol::wall::{PermitParams, WallAskParams, WallAskResult, WallParams};
+use protocol::{Digest, Facts, Failure, Mode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub use local::{Launch, LocalRuntime};
+pub use output::{Output, Piece};
+
+/// Something that is waited for.
+pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A place where actions run: the local runtime server, an editor, a notebook's agent.
+pub trait Runtime: Send + Sync {
+    /// Whether it can hold a wall.
+    fn confinement(&self) -> Confinement;
+
+    /// What an action would touch, without touching it.
+    fn resolve<'a>(
+        &'a self,
+        action: &'a str,
+        params: &'a Value,
+    ) -> Waiting<'a, Result<Facts, Failure>>;
+
+    /// Does what the permit says, once. Dropping the future cancels it.
+    fn execute(
+        &self,
+        permit: Permit,
+        output: Output,
+    ) -> Waiting<'_, Result<Box<RawValue>, Failure>>;
+
+    /// What it says about itself, once it is there: every action with its schema, and its sandbox.
+    fn about(&self) -> Waiting<'_, Result<Arc<InitializeResult>, Failure>>;
+
+    /// How it is.
+    fn status(&self) -> RuntimeInfo;
+
+    /// Ends it and all that runs there.
+    fn stop(&self) -> Waiting<'_, ()>;
+}
+
+/// Who is asked when a running command wants to cross the wall.
+pub trait Wall: Send + Sync {
+    /// May it? Takes as long as a person needs; dropping the future withdraws the question.
+    fn ask(&self, asked: WallAskParams) -> Waiting<'_, WallAskResult>;
+}
+
+/// How a runtime is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuntimeInfo {
+    /// Its kind: `local`.
+    pub kind: String,
+    /// The workspace's real path.
+    pub workspace: String,
+    /// What it is doing.
+    pub state: Health,
+    /// How often it was started anew after it had ended by itself.
+    pub restarts: u64,
+    /// Its process, while there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+}
+
+/// What a supervised runtime is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// It starts.
+    Starting,
+    /// It takes actions.
+    Ready,
+    /// It ended by itself, and is started again in a moment.
+    Restarting,
+    /// It was ended.
+    Stopped,
+}
+
+/// Leave to do one action once: this action, these facts, this wall. Only the gate can make one,
+/// and a runtime takes nothing else.
+#[derive(Debug)]
+pub struct Permit {
+    id: String,
+    action: String,
+    params: Value,
+    session: Option<String>,
+    facts: Facts,
+    digest: Digest,
+    mode: Mode,
+    wall: WallParams,
+}
+
+/// What a permit is for.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    pub(crate) id: String,
+    pub(crate) action: String,
+    pub(crate) params: Value,
+    pub(crate) session: Option<String>,
+    pub(crate) facts: Facts,
+    pub(crate) digest: Digest,
+    pub(crate) mode: Mode,
+    pub(crate) wall: WallParams,
+}
+
+impl Permit {
+    /// The gate's alone: nothing outside this crate can call it.
+    pub(crate) fn new(terms: Terms) -> Self {
+        let Terms {
+            id,
+            action,
+            params,
+            session,
+            facts,
+            digest,
+            mode,
+            wall,
+        } = terms;
+        Self {
+            id,
+            action,
+            params,
+            session,
+            facts,
+            digest,
+            mode,
+            wall,
+        }
+    }
+
+    /// The action's id. A runtime does what has this id once.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// As it is sent to a runtime server.
+    #[must_use]
+    pub fn into_params(self) -> ExecuteParams {
+        ExecuteParams {
+            id: self.id,
+            action: self.action,
+            params: self.params,
+            session: self.session,
+            permit: Some(PermitParams {
+                digest: self.digest,
+                mode: self.mode,
+            }),
+            wall: Some(self.wall),
+            expect: Some(self.facts),
+        }
+    }
+}

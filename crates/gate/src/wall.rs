@@ -1,0 +1,300 @@
+//! A wall hit becomes a question: a host while the connection is held, a path once the command has
+//! ended. Never the whole sandbox off.
+
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+use policy::{Verb, Verdict};
+use protocol::approval::{AnswerScope, Approval, Resolution, Subject};
+use protocol::facts::{Access, PathFact};
+use protocol::sandbox::{SandboxReport, StoppedAccess};
+use protocol::wall::{WallAskParams, WallAskResult, Widen, WidenAccess};
+use protocol::{ActionName, Digest, Facts, Failure};
+use serde::Deserialize;
+use store::Store;
+
+use crate::clock::now;
+use crate::gate::Inner;
+use crate::job::Job;
+use crate::live::{Live, State};
+use crate::path::{Done, unwritten};
+use crate::record::Record;
+use crate::request::Ask;
+use crate::runtime::{Waiting, Wall};
+use crate::workspace::Book;
+
+/// Paths that one question is about at most.
+const MAX_PATHS: usize = 16;
+
+/// Answers for the gate when a command wants to reach a host.
+pub(crate) struct Keeper<S: Store>(pub(crate) Weak<Inner<S>>);
+
+impl<S: Store> Wall for Keeper<S> {
+    fn ask(&self, asked: WallAskParams) -> Waiting<'_, WallAskResult> {
+        Box::pin(async move {
+            let Some(gate) = self.0.upgrade() else {
+                return no("Ward is ending".to_owned());
+            };
+            match gate.ask_for_host(asked).await {
+                Ok(()) => WallAskResult {
+                    allow: true,
+                    reason: None,
+                },
+                Err(failure) => no(failure.message.trim_end_matches('.').to_owned()),
+            }
+        })
+    }
+}
+
+fn no(reason: String) -> WallAskResult {
+    WallAskResult {
+        allow: false,
+        reason: Some(reason),
+    }
+}
+
+impl<S: Store> Inner<S> {
+    /// May a command of one of these actions reach this host?
+    async fn ask_for_host(&self, asked: WallAskParams) -> Result<(), Failure> {
+        let job = {
+            let jobs = self.jobs();
+            asked
+                .actions
+                .iter()
+                .rev()
+                .find_map(|id| jobs.get(id).cloned())
+        };
+        let Some(job) = job else {
+            return Err(Failure::new(
+                protocol::ErrorKind::Denied,
+                "Ward does not know whose connection this is.",
+            ));
+        };
+        // One question for a host at a time: a program that opens ten connections asks once.
+        let turn = job.host(&asked.host);
+        let mut answered = turn.lock().await;
+        if let Some(answer) = &*answered {
+            return answer.clone();
+        }
+        let book = job.workspace.policy(&self.options.config)?;
+        let facts = Facts {
+            hosts: vec![asked.host.clone()],
+            ..Facts::default()
+        };
+        let grants = self.grants.current();
+        let confinement = job.workspace.runtime.confinement();
+        let decision = job.decide(&book, Verb::Net, &facts, confinement, &grants)?;
+        let digest = job.digest(&facts, decision.mode, &book, &[])?;
+        let mut record = Record::of(&job, &self.redactor, now());
+        record.decision(&decision, &facts, &digest, &book.version);
+        record
+            .write(self)
+            .await
+            .map_err(|error| unwritten(&error))?;
+        match (decision.verdict, job.ask) {
+            (Verdict::Allow, _) => return Ok(()),
+            (Verdict::Deny, _) => return Err(crate::path::denied(&decision)),
+            (Verdict::Ask, Ask::Deny) => return Err(crate::asking::nobody(&decision)),
+            (Verdict::Ask, Ask::Wait) => {}
+        }
+        let live = self.actions.get(&job.id);
+        let subject = Subject::Host { host: asked.host };
+        let answer = self
+            .ask(
+                &job,
+                live.as_deref(),
+                subject,
+                &book,
+                &facts,
+                &decision,
+                &digest,
+            )
+            .await?;
+        let held = Held {
+            gate: Weak::clone(&self.me),
+            person: job.person.clone(),
+            approval: answer.approval().clone(),
+        };
+        let said = self.wait(answer).await;
+        drop(held);
+        if let Some(live) = live {
+            live.back_to_work();
+        }
+        // What was granted for longer is looked up each time, so that it can be revoked.
+        match said {
+            Ok(AnswerScope::Once) => *answered = Some(Ok(())),
+            Ok(AnswerScope::Session | AnswerScope::Workspace) => {}
+            Err(failure) => {
+                *answered = Some(Err(failure.clone()));
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether a command failed at the wall, and asks whether to run it again with the wall
+    /// widened by exactly what stopped it. Answers the digest of that, where the answer is yes.
+    pub(crate) async fn wall_hit(
+        &self,
+        job: &Arc<Job>,
+        live: &Live,
+        book: &Arc<Book>,
+        done: &Done,
+        widen: &mut Vec<Widen>,
+    ) -> Result<Option<Digest>, Failure> {
+        let stopped = stopped(job, done, widen);
+        if stopped.is_empty() {
+            return Ok(None);
+        }
+        let facts = facts_of(&stopped);
+        let grants = self.grants.current();
+        let confinement = job.workspace.runtime.confinement();
+        let decision = job.decide(book, Verb::Wall, &facts, confinement, &grants)?;
+        let mut wider = widen.clone();
+        wider.extend(stopped.iter().cloned());
+        let digest = job.digest(&facts, decision.mode, book, &wider)?;
+        let mut record = Record::of(job, &self.redactor, now());
+        record.decision(&decision, &facts, &digest, &book.version);
+        record
+            .write(self)
+            .await
+            .map_err(|error| unwritten(&error))?;
+        // Also what a rule allows is asked about: running it again is part of the question.
+        if decision.verdict == Verdict::Deny || job.ask == Ask::Deny {
+            return Ok(None);
+        }
+        let subject = Subject::Again { widen: stopped };
+        let answer = self
+            .ask(job, Some(live), subject, book, &facts, &decision, &digest)
+            .await?;
+        match self.answered(live, answer).await {
+            Ok(()) => {
+                *widen = wider;
+                Ok(Some(digest))
+            }
+            // The command has ended as it did; that is its outcome.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What grants for single paths widen the wall by, from the start.
+    pub(crate) fn granted_paths(&self, job: &Job, book: &Book) -> Result<Vec<Widen>, Failure> {
+        if job.name != ActionName::TerminalRun && job.name != ActionName::TerminalOpen {
+            return Ok(Vec::new());
+        }
+        let grants = self.grants.current();
+        let mut widen = Vec::new();
+        for grant in grants.iter() {
+            let Some(path) = single_path(grant.pattern.as_str(), &job.workspace.real) else {
+                continue;
+            };
+            let path = vec![Widen {
+                path,
+                access: WidenAccess::Write,
+            }];
+            let confinement = job.workspace.runtime.confinement();
+            let one = std::slice::from_ref(grant);
+            let decision = job.decide(book, Verb::Wall, &facts_of(&path), confinement, one)?;
+            let by_grant = decision.because.kind == policy::decision::Kind::Grant;
+            if decision.verdict == Verdict::Allow && by_grant {
+                widen.extend(path);
+            }
+        }
+        Ok(widen)
+    }
+}
+
+/// The one path that a pattern like `fs.write(/var/log/app.log)` is about.
+fn single_path(pattern: &str, workspace: &Path) -> Option<String> {
+    let path = pattern.strip_prefix("fs.write(")?.strip_suffix(')')?;
+    if path.contains(['*', '?', '[', '{', '\\']) || path.starts_with('~') {
+        return None;
+    }
+    workspace.join(path).to_str().map(ToOwned::to_owned)
+}
+
+fn facts_of(widen: &[Widen]) -> Facts {
+    let fact = |widen: &Widen| PathFact {
+        path: widen.path.clone(),
+        access: Access::Write,
+        kind: None,
+        digest: None,
+    };
+    Facts {
+        paths: widen.iter().map(fact).collect(),
+        ..Facts::default()
+    }
+}
+
+/// What stopped a command that did not end well.
+fn stopped(job: &Job, done: &Done, widened: &[Widen]) -> Vec<Widen> {
+    #[derive(Deserialize)]
+    struct Ran {
+        exit_code: Option<i32>,
+        sandbox: SandboxReport,
+    }
+    if job.name != ActionName::TerminalRun {
+        return Vec::new();
+    }
+    let Ok(ran) = serde_json::from_str::<Ran>(done.result.get()) else {
+        return Vec::new();
+    };
+    if ran.exit_code == Some(0) {
+        return Vec::new();
+    }
+    let writes = ran.sandbox.stopped.into_iter().filter(|stopped| {
+        stopped.access == StoppedAccess::Write
+            && stopped.target.starts_with('/')
+            && !widened.iter().any(|known| known.path == stopped.target)
+    });
+    writes
+        .take(MAX_PATHS)
+        .map(|stopped| Widen {
+            path: stopped.target,
+            access: WidenAccess::Write,
+        })
+        .collect()
+}
+
+/// A question about a connection that is held. Dropped before the answer, because whoever wanted to
+/// connect has given up, it is withdrawn.
+struct Held<S: Store> {
+    gate: Weak<Inner<S>>,
+    person: String,
+    approval: Approval,
+}
+
+impl<S: Store> Drop for Held<S> {
+    fn drop(&mut self) {
+        let (Some(gate), Ok(threads)) =
+            (self.gate.upgrade(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        // Where it was answered this finds nothing.
+        if gate.inbox.get(&self.person, &self.approval.id).is_err() {
+            return;
+        }
+        let (person, approval) = (self.person.clone(), self.approval.clone());
+        threads.spawn(async move {
+            let how = Resolution::Withdrawn;
+            gate.close_unanswered(&person, &approval, how).await;
+            if let Some(live) = gate.actions.get(&approval.action_id) {
+                live.back_to_work();
+            }
+        });
+    }
+}
+
+impl Live {
+    /// A question that it asked while it ran is closed.
+    fn back_to_work(&self) {
+        self.state.send_if_modified(|state| {
+            let asking = matches!(state, State::Asking { .. });
+            if asking {
+                *state = State::Running;
+            }
+            asking
+        });
+    }
+}

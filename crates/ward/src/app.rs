@@ -1,0 +1,91 @@
+//! The app: the modules that make up Ward, composed in one place.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use gate::runtime::Launch;
+use gate::{Gate, GateOptions};
+use protocol::Digest;
+use store_sqlite::{DataFolder, SqliteStore};
+
+use crate::folders;
+
+/// How long a question is open before no answer becomes a no.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Ward, as the owner of a data folder.
+pub(crate) struct App {
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) gate: Gate<SqliteStore>,
+}
+
+impl App {
+    /// Puts Ward together on a data folder that this process owns.
+    pub(crate) async fn open(folder: DataFolder, workspace: &Path) -> anyhow::Result<Self> {
+        let options = GateOptions {
+            config: folders::config()?,
+            data: folder.path().to_owned(),
+            head: head_file(folder.path())?,
+            workspace: workspace.to_owned(),
+            home: home(),
+            launch: launch()?,
+            patience: PATIENCE,
+        };
+        let store = Arc::new(SqliteStore::open(folder)?);
+        let gate = Gate::open(Arc::clone(&store), options).await?;
+        Ok(Self { store, gate })
+    }
+}
+
+/// The data folder: the one that was named, or the usual one.
+pub(crate) fn data_folder(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match named {
+        Some(data) => Ok(std::path::absolute(data)?),
+        None => folders::data(),
+    }
+}
+
+/// The person who runs this, where nobody says otherwise.
+pub(crate) fn person() -> String {
+    let name = std::env::var("USER").unwrap_or_default();
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    if !name.is_empty() && name.len() <= 64 && name.bytes().all(good) {
+        name
+    } else {
+        "owner".to_owned()
+    }
+}
+
+/// Where the ledger's head is kept: outside the data folder, one for each.
+fn head_file(data: &Path) -> anyhow::Result<PathBuf> {
+    let real = data.canonicalize()?;
+    let digest = Digest::of(real.as_os_str().as_encoded_bytes());
+    let name: String = digest.as_str().chars().skip(7).take(16).collect();
+    let folder = folders::state()?.join("ledger");
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .with_context(|| format!("{} cannot be made", folder.display()))?;
+    Ok(folder.join(name))
+}
+
+fn home() -> Option<String> {
+    let home = std::env::home_dir()?.canonicalize().ok()?;
+    home.to_str().map(ToOwned::to_owned)
+}
+
+/// Runtime servers are this program again, with a pipe of their own.
+fn launch() -> anyhow::Result<Launch> {
+    let program = std::env::current_exe().context("Ward cannot find its own program")?;
+    let arguments = ["runtime", "--gated", "--stdio"];
+    Ok(Launch {
+        program,
+        arguments: arguments.map(OsString::from).to_vec(),
+    })
+}
