@@ -169,7 +169,10 @@ impl Check {
     fn event(&mut self, event: &Event) {
         let seq = event.seq;
         let told = hash_told(event);
-        if let Some((kind, what)) = self.wrong(event, told.as_ref()) {
+        let wrong = self.wrong(event, told.as_ref());
+        // What follows another's entry is not held against the next.
+        let moved = matches!(wrong, Some((ProblemKind::Moved, _)));
+        if let Some((kind, what)) = wrong {
             self.problem(seq, kind, what);
         }
         if self
@@ -185,7 +188,7 @@ impl Check {
                 ),
             );
         }
-        self.hash = told;
+        self.hash = told.filter(|_| !moved);
     }
 
     /// What is wrong with an entry, if something is; one thing is enough.
@@ -200,9 +203,8 @@ impl Check {
             let what = format!("Entry {seq} was changed: its hash does not fit what it says.");
             return Some((ProblemKind::Changed, what));
         }
-        if let Some(own) = field("seq").and_then(serde_json::Value::as_u64)
-            && own != seq.get()
-        {
+        let own = field("seq").cloned().unwrap_or_default();
+        if own != seq.get() {
             let what = format!("In the place of entry {seq} is entry {own}.");
             return Some((ProblemKind::Moved, what));
         }

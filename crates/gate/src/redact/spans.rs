@@ -16,6 +16,9 @@ impl Spans {
 
     /// The text with all of them replaced.
     pub(super) fn replace(mut self, text: &str) -> Cow<'_, str> {
+        // What was replaced before is no secret any more.
+        self.0
+            .retain(|(range, _)| !text.get(range.clone()).is_some_and(is_mark));
         if self.0.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -34,4 +37,20 @@ impl Spans {
         clean.push_str(text.get(done..).unwrap_or_default());
         Cow::Owned(clean)
     }
+}
+
+/// Whether it is what comes in the place of a secret.
+fn is_mark(text: &str) -> bool {
+    let inner = text
+        .strip_prefix("[redacted")
+        .and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|inner| {
+        inner.is_empty()
+            || inner.strip_prefix(':').is_some_and(|shape| {
+                shape.len() <= 16
+                    && shape
+                        .bytes()
+                        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            })
+    })
 }
