@@ -1,87 +1,20 @@
 // A host in Node, with npm's vscode-jsonrpc, drives `ward runtime` as an editor would.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, readdir, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import rpc from "vscode-jsonrpc/node.js";
+import { converse, limit, start } from "./host.mjs";
 
-const limit = { timeout: 60_000 };
-const ward = process.env.WARD_BIN;
-assert.ok(ward, "WARD_BIN is not set: `cargo xtask test` sets it, or point it at a built ward");
-
-/** A runtime over standard input and output, in a home folder and a workspace of its own. */
-async function start(t, args = ["--stdio"]) {
-  const home = await realpath(await mkdtemp(join(tmpdir(), "ward-runtime-")));
-  const workspace = join(home, "work");
-  await mkdir(workspace);
-  const child = spawn(ward, ["runtime", ...args, "--workspace", workspace], {
-    env: { ...process.env, HOME: home, XDG_STATE_HOME: "", XDG_CONFIG_HOME: "", WARD_LOG: "warn" },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const exited = once(child, "exit");
-  t.after(async () => {
-    child.kill("SIGKILL");
-    await exited;
-    await rm(home, { recursive: true, force: true });
-  });
-  return { child, exited, workspace };
-}
-
-/** A client that has the usual things to hand. */
-function converse(input, output) {
-  const connection = rpc.createMessageConnection(
-    new rpc.StreamMessageReader(input),
-    new rpc.StreamMessageWriter(output),
-  );
-  const told = [];
-  const waiting = new Set();
-  const keep = (method) => (params) => {
-    told.push({ method, ...params });
-    for (const look of waiting) look();
-  };
-  for (const method of ["action/output", "terminal/exited", "runtime/status"]) {
-    connection.onNotification(method, keep(method));
-  }
-  connection.listen();
-  let next = 0;
-  return {
-    connection,
-    told,
-    execute: (action, params, { id = `action-${next++}`, cancel } = {}) =>
-      connection.sendRequest("action/execute", { id, action, params }, cancel ?? rpc.CancellationToken.None),
-    /** Waits until something that was told fits. */
-    until: (fits) =>
-      new Promise((resolve) => {
-        const look = () => {
-          const found = told.find(fits);
-          if (found === undefined) return;
-          waiting.delete(look);
-          resolve(found);
-        };
-        waiting.add(look);
-        look();
-      }),
-    /** All that was printed under an id, after looking that no number is missing. */
-    printed: (id, stream) => {
-      const pieces = told.filter((it) => it.method === "action/output" && it.id === id);
-      assert.deepEqual(pieces.map((it) => it.seq), pieces.map((_, index) => index));
-      return pieces
-        .filter((it) => it.stream === stream)
-        .map((it) => (it.encoding === "base64" ? Buffer.from(it.data, "base64").toString("latin1") : it.data))
-        .join("");
-    },
-  };
-}
+const stdio = ["runtime", "--stdio"];
 
 async function client(t) {
-  const runtime = await start(t);
+  const runtime = await start(t, stdio);
   return { ...runtime, ...converse(runtime.child.stdout, runtime.child.stdin) };
 }
 
@@ -269,7 +202,7 @@ test("many requests in flight are all answered", limit, async (t) => {
 });
 
 test("what cannot be read is answered, and the stream goes on", limit, async (t) => {
-  const it = await start(t);
+  const it = await start(t, stdio);
   const answers = [];
   const reader = new rpc.StreamMessageReader(it.child.stdout);
   let look = () => {};
@@ -329,7 +262,7 @@ for (const [how, end] of [
 }
 
 test("on a port the token lets in, and nothing else does", limit, async (t) => {
-  const runtime = await start(t, ["--listen", "127.0.0.1:0"]);
+  const runtime = await start(t, ["runtime", "--listen", "127.0.0.1:0"]);
   let text = "";
   for await (const piece of runtime.child.stdout) {
     text += piece;

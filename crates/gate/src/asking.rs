@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::actor::Actor;
 use crate::clock::now;
+use crate::files::Files;
 use crate::gate::{Gate, Inner};
 use crate::grants;
 use crate::inbox::{Answered, Lifts, Open};
@@ -23,7 +24,6 @@ use crate::path::unwritten;
 use crate::pending::Waiting;
 use crate::record::{Record, rule_info};
 use crate::request::{Ask, new_id};
-use crate::workspace::Book;
 
 /// An answer that is waited for.
 pub(crate) struct Answer {
@@ -35,7 +35,7 @@ pub(crate) struct Answer {
 /// What a question needs to be answered with grants.
 pub(crate) struct Lifted {
     pub(crate) job: Arc<Job>,
-    pub(crate) book: Arc<Book>,
+    pub(crate) book: Arc<Files>,
     pub(crate) facts: Facts,
     pub(crate) verb: Verb,
 }
@@ -129,7 +129,7 @@ impl<S: Store> Inner<S> {
         job: &Arc<Job>,
         live: Option<&Live>,
         subject: Subject,
-        book: &Arc<Book>,
+        book: &Arc<Files>,
         facts: &Facts,
         decision: &Decision,
         digest: &Digest,

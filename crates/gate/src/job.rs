@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 
 use crate::canonical;
 use crate::clock::now;
+use crate::files::Files;
 use crate::grants::session_key;
 use crate::pending::Kept;
 use crate::request::Ask;
-use crate::workspace::{Book, Workspace};
+use crate::workspace::Workspace;
 
 /// An action on its way.
 pub(crate) struct Job {
@@ -130,7 +131,7 @@ impl Job {
     /// reach.
     pub(crate) fn decide(
         &self,
-        book: &Book,
+        book: &Files,
         verb: Verb,
         facts: &Facts,
         confinement: Confinement,
@@ -175,7 +176,7 @@ impl Job {
         &self,
         facts: &Facts,
         mode: Mode,
-        book: &Book,
+        book: &Files,
         widen: &[Widen],
     ) -> Result<Digest, Failure> {
         canonical::digest(&Bound {

@@ -15,6 +15,7 @@ use store::{Store, StoreError};
 use crate::actor::Actor;
 use crate::asking::Answer;
 use crate::clock::now;
+use crate::files::Files;
 use crate::gate::{Gate, Inner};
 use crate::job::{Job, name_of};
 use crate::live::{Begun, Ended, Live, State, used};
@@ -23,7 +24,6 @@ use crate::printing;
 use crate::record::{Record, rule_info, stream_of};
 use crate::request::{Request, new_id};
 use crate::runtime::{Permit, Terms};
-use crate::workspace::Book;
 
 /// How often an action is decided anew because what it would touch keeps changing.
 const TRIES: usize = 8;
@@ -307,7 +307,7 @@ impl<S: Store> Inner<S> {
 
 /// What was decided, and on what.
 pub(crate) struct Decided {
-    pub(crate) book: Arc<Book>,
+    pub(crate) book: Arc<Files>,
     pub(crate) facts: Facts,
     pub(crate) decision: Decision,
     pub(crate) digest: Digest,

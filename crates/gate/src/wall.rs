@@ -14,6 +14,7 @@ use serde::Deserialize;
 use store::Store;
 
 use crate::clock::now;
+use crate::files::Files;
 use crate::gate::Inner;
 use crate::job::Job;
 use crate::live::{Live, State};
@@ -21,7 +22,6 @@ use crate::path::{Done, unwritten};
 use crate::record::Record;
 use crate::request::Ask;
 use crate::runtime::{Waiting, Wall};
-use crate::workspace::Book;
 
 /// Paths that one question is about at most.
 const MAX_PATHS: usize = 16;
@@ -138,7 +138,7 @@ impl<S: Store> Inner<S> {
         &self,
         job: &Arc<Job>,
         live: &Live,
-        book: &Arc<Book>,
+        book: &Arc<Files>,
         done: &Done,
         widen: &mut Vec<Widen>,
     ) -> Result<Option<Digest>, Failure> {
@@ -178,7 +178,7 @@ impl<S: Store> Inner<S> {
     }
 
     /// What grants for single paths widen the wall by, from the start.
-    pub(crate) fn granted_paths(&self, job: &Job, book: &Book) -> Result<Vec<Widen>, Failure> {
+    pub(crate) fn granted_paths(&self, job: &Job, book: &Files) -> Result<Vec<Widen>, Failure> {
         if job.name != ActionName::TerminalRun && job.name != ActionName::TerminalOpen {
             return Ok(Vec::new());
         }

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use protocol::{Digest, ErrorKind, Failure};
+use protocol::{ErrorKind, Failure};
 
+use crate::files::{Files, Trust};
 use crate::runtime::Runtime;
 
 /// A workspace.
@@ -15,14 +16,7 @@ pub(crate) struct Workspace {
     /// The same, as text.
     pub(crate) name: String,
     pub(crate) runtime: Arc<dyn Runtime>,
-    book: Mutex<Option<Arc<Book>>>,
-}
-
-/// The policy that holds in a workspace.
-pub(crate) struct Book {
-    pub(crate) roles: policy::Roles,
-    pub(crate) rules: policy::Rules,
-    pub(crate) version: Digest,
+    book: Mutex<Option<Arc<Files>>>,
 }
 
 impl Workspace {
@@ -35,27 +29,41 @@ impl Workspace {
         }
     }
 
-    /// The policy as it is now.
-    pub(crate) fn policy(&self, _config: &Path) -> Result<Arc<Book>, Failure> {
+    /// The policy as it is now: read again where a file of it has changed.
+    ///
+    /// Refuses (`bad_policy`) where a rule cannot be read: it may be one that denies.
+    pub(crate) fn policy(&self, config: &Path) -> Result<Arc<Files>, Failure> {
         let mut book = self.book();
-        if let Some(book) = &*book {
-            return Ok(Arc::clone(book));
+        if let Some(files) = &*book
+            && files.is_current()
+        {
+            return sound(files);
         }
-        let read = Arc::new(Book {
-            roles: policy::builtin::roles(),
-            rules: policy::builtin::rules().map_err(|_| {
-                Failure::new(ErrorKind::BadPolicy, "The built-in rules cannot be read.")
-            })?,
-            version: Digest::of(b"built-in"),
-        });
-        *book = Some(Arc::clone(&read));
-        Ok(read)
+        let bad =
+            |error: &dyn std::fmt::Display| Failure::new(ErrorKind::BadPolicy, error.to_string());
+        let trust = Trust::read(config).map_err(|error| bad(&error))?;
+        let files = Files::read(config, &self.real, &trust).map_err(|error| bad(&error))?;
+        let files = Arc::new(files);
+        *book = Some(Arc::clone(&files));
+        sound(&files)
     }
 
-    fn book(&self) -> MutexGuard<'_, Option<Arc<Book>>> {
+    fn book(&self) -> MutexGuard<'_, Option<Arc<Files>>> {
         // Nothing panics while it is held.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn sound(files: &Arc<Files>) -> Result<Arc<Files>, Failure> {
+    let Some(mistake) = files.refused().first() else {
+        return Ok(Arc::clone(files));
+    };
+    Err(Failure::new(
+        ErrorKind::BadPolicy,
+        format!(
+            "The rules cannot be read, so nothing is decided: {mistake} `ward roles check` lists every mistake."
+        ),
+    ))
 }
 
 /// The real path of a folder that somebody names as a workspace.

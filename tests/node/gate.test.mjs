@@ -1,0 +1,134 @@
+// A host in Node, with npm's vscode-jsonrpc, embeds `ward gate` as an editor would.
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { converse, limit, start } from "./host.mjs";
+
+async function embed(t, at) {
+  const gate = await start(t, ["gate", "--stdio"], at);
+  const it = { ...gate, ...converse(gate.child.stdout, gate.child.stdin) };
+  it.about = await it.connection.sendRequest("initialize", { client: { name: "test" } });
+  it.answer = (asked, decision, more = {}) =>
+    it.connection.sendRequest("permission/respond", { id: asked.id, digest: asked.digest, decision, ...more });
+  return it;
+}
+
+const requested = (it) => it.method === "permission/requested";
+const refused = (fields) => (error) => {
+  for (const [name, value] of Object.entries(fields)) assert.deepEqual(error.data[name], value, name);
+  return true;
+};
+
+test("a host learns who it is, what there is, and how the runtime is", limit, async (t) => {
+  const it = await embed(t);
+  assert.equal(it.about.name, "ward");
+  assert.match(it.about.actor, /^person:/);
+  assert.equal(it.about.workspace, it.workspace);
+  assert.ok(it.about.actions.some((action) => action.name === "fs.read" && action.params.properties.path));
+  const status = await it.connection.sendRequest("runtime/status", {});
+  assert.equal(status.open_questions, 0);
+  const [{ process, ...runtime }] = status.runtimes;
+  assert.ok(process > 0);
+  assert.deepEqual(runtime, { kind: "local", workspace: it.workspace, state: "ready", restarts: 0 });
+});
+
+test("an action inside the wall runs unasked, and its output is told before its end", limit, async (t) => {
+  const it = await embed(t);
+  await writeFile(join(it.workspace, "poem.txt"), "one\ntwo\n");
+  const read = await it.execute("fs.read", { path: "poem.txt" }, { role: "backend" });
+  assert.equal(read.content, "one\ntwo\n");
+  const ran = await it.execute("terminal.run", { command: "wc -l < poem.txt" }, { id: "count", role: "backend" });
+  assert.equal(ran.stdout.trim(), "2");
+  assert.equal(it.printed("count", "stdout").trim(), "2");
+  assert.ok(!it.told.some(requested));
+});
+
+test("what would cross the wall is asked, and runs as it was shown when the person says yes", limit, async (t) => {
+  const it = await embed(t);
+  const outside = join(it.home, "notes.txt");
+  await writeFile(outside, "mine\n");
+  const reading = it.execute("fs.read", { path: outside }, { id: "peek", role: "backend", session: "s1" });
+  const asked = await it.until(requested);
+  assert.equal(asked.action, "fs.read");
+  assert.equal(asked.action_id, "peek");
+  assert.deepEqual(asked.params, { path: outside });
+  assert.equal(asked.role, "backend");
+  assert.equal(asked.facts.paths[0].path, outside);
+  assert.equal(asked.to, it.about.client_id);
+  assert.match(asked.rule.reason, /cross the wall/);
+  const told = await it.answer(asked, "allow", { reason: "fine" });
+  assert.equal(told.resolution, "allowed");
+  assert.equal((await reading).content, "mine\n");
+  const closed = await it.until((said) => said.method === "permission/resolved");
+  assert.deepEqual([closed.approval_id, closed.by], [asked.id, it.about.actor]);
+  // Once is once.
+  const again = it.execute("fs.read", { path: outside }, { role: "backend", session: "s1" });
+  const second = await it.until((said) => requested(said) && said.id !== asked.id);
+  await it.answer(second, "allow", { scope: "session" });
+  await again;
+  // For the session is for the session.
+  await it.execute("fs.read", { path: outside }, { role: "backend", session: "s1" });
+  const other = it.execute("fs.read", { path: outside }, { role: "backend", session: "s2" });
+  const third = await it.until((said) => requested(said) && said.session_id === "s2");
+  await it.answer(third, "deny");
+  await assert.rejects(other, refused({ kind: "denied" }));
+});
+
+test("a no reaches the agent with its reason, and nothing was done", limit, async (t) => {
+  const it = await embed(t);
+  const target = join(it.home, "new.txt");
+  const writing = it.execute("fs.write", { path: target, content: "x" }, { role: "backend" });
+  const asked = await it.until(requested);
+  await it.answer(asked, "deny", { reason: "not there, please" });
+  await assert.rejects(writing, (error) => {
+    assert.match(error.message, /not there, please/);
+    return refused({ kind: "denied", reason: "not there, please" })(error);
+  });
+  assert.ok(!existsSync(target));
+  await assert.rejects(it.answer(asked, "allow"), refused({ kind: "closed", resolution: "denied" }));
+});
+
+test("a role without the skill is refused by name, without a question", limit, async (t) => {
+  const it = await embed(t);
+  await assert.rejects(
+    it.execute("fs.write", { path: "a.txt", content: "x" }, { role: "architect" }),
+    (error) => {
+      assert.match(error.message, /fs\.write/);
+      assert.equal(error.data.rule.kind, "skill");
+      return refused({ kind: "denied", role: "architect" })(error);
+    },
+  );
+  assert.ok(!existsSync(join(it.workspace, "a.txt")));
+  assert.ok(!it.told.some(requested));
+});
+
+test("a file that changed after the question asks again, and the old answer does not count", limit, async (t) => {
+  const it = await embed(t);
+  const outside = join(it.home, "config.txt");
+  await writeFile(outside, "before\n");
+  const writing = it.execute("fs.write", { path: outside, content: "after\n" }, { role: "backend" });
+  const asked = await it.until(requested);
+  await writeFile(outside, "somebody was here\n");
+  await it.answer(asked, "allow");
+  const second = await it.until((said) => requested(said) && said.id !== asked.id);
+  assert.notEqual(second.digest, asked.digest);
+  assert.equal(await readFile(outside, "utf8"), "somebody was here\n");
+  await assert.rejects(it.answer({ id: second.id, digest: asked.digest }, "allow"), refused({ kind: "changed" }));
+  await it.answer(second, "allow");
+  await writing;
+  assert.equal(await readFile(outside, "utf8"), "after\n");
+});
+
+test("an id is done once, and cannot stand for something else", limit, async (t) => {
+  const it = await embed(t);
+  const run = () => it.execute("terminal.run", { command: "echo x >> log" }, { id: "once", role: "backend" });
+  await Promise.all([run(), run(), run()]);
+  assert.equal(await readFile(join(it.workspace, "log"), "utf8"), "x\n");
+  await assert.rejects(
+    it.execute("terminal.run", { command: "echo y >> log" }, { id: "once", role: "backend" }),
+    refused({ kind: "conflict" }),
+  );
+});
