@@ -25,6 +25,8 @@ pub const RUNTIME_STATUS: &str = "runtime/status";
 /// Request from a runtime to its gate: may a running command reach a host? The connection is held
 /// until the answer comes.
 pub const WALL_ASK: &str = "wall/ask";
+/// Request from a gate to its runtime: end what a session runs, and its rooms.
+pub const SESSION_CLOSE: &str = "session/close";
 /// Notification: stop working on a request of mine.
 pub const CANCEL_REQUEST: &str = "$/cancelRequest";
 /// Notification from a gate: a person is asked.
@@ -133,10 +135,11 @@ pub struct ExecuteParams {
     /// The gate's permit: needed behind a gate, refused without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permit: Option<PermitParams>,
-    /// The wall that goes with the permit.
+    /// What it may touch beyond the wall of its room; refused without a permit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<WallParams>,
     /// The facts that were decided on; where they changed, the action is refused as `changed`.
+    /// Needed behind a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Facts>,
 }
@@ -209,6 +212,22 @@ pub enum RuntimeState {
     Ready,
     /// `shutdown` was asked for.
     ShuttingDown,
+}
+
+/// Parameters of [`SESSION_CLOSE`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionCloseParams {
+    /// Whose; what belongs to no session where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+/// Result of [`SESSION_CLOSE`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionCloseResult {
+    /// Whether there was anything to end.
+    pub changed: bool,
 }
 
 /// Parameters of [`CANCEL_REQUEST`].

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use protocol::{ActionName, Facts, Failure};
+use protocol::{ActionName, Facts, Failure, Mode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::output::Output;
+use crate::permit::Permitted;
 
 /// One thing that can be done.
 pub trait Action: Send + Sync + 'static {
@@ -54,6 +55,14 @@ pub struct Call {
 }
 
 impl Call {
+    /// How it is held: by the kernel, unless a permit says otherwise.
+    pub(crate) fn mode(&self) -> Mode {
+        self.context
+            .grounds
+            .permit()
+            .map_or(Mode::Sandbox, Permitted::mode)
+    }
+
     /// Runs file work on a thread that may block.
     ///
     /// Dropping the future does not stop the thread: work that can be long has to look at

@@ -2,16 +2,18 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use protocol::action::ActionName;
+use protocol::facts::PathFact;
 use protocol::method::{
     ACTION_EXECUTE, ACTION_RESOLVE, Authority, EXIT, ExecuteParams, INITIALIZE, InitializeParams,
     InitializeResult, RUNTIME_STATUS, ResolveParams, ResolveResult, RuntimeState, SHUTDOWN,
     StatusResult,
 };
-use protocol::{ErrorKind, Facts, Failure};
+use protocol::{ErrorKind, Failure};
 use rpc::{Answer, Notification, Remote, Request, Service, answer};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -19,9 +21,11 @@ use crate::action::Call;
 use crate::context::Context;
 use crate::executions::{Begun, Executions};
 use crate::output::Output;
+use crate::permit::{Permitted, other_facts};
 use crate::registry::{self, Prepared};
 use crate::runtime::Runtime;
 use crate::token::Token;
+use crate::workspace::refusal;
 
 /// How long the end of what is under way is waited for when the connection ends.
 const GRACE: Duration = Duration::from_secs(2);
@@ -36,6 +40,7 @@ const MAX_ID: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Connection {
     runtime: Arc<Runtime>,
+    authority: Authority,
     context: Arc<Context>,
     remote: Remote,
     phase: Mutex<Phase>,
@@ -71,9 +76,16 @@ pub(crate) enum Door {
 }
 
 impl Connection {
-    pub(crate) fn new(runtime: Arc<Runtime>, context: Context, remote: Remote, door: Door) -> Self {
+    pub(crate) fn new(
+        runtime: Arc<Runtime>,
+        authority: Authority,
+        context: Context,
+        remote: Remote,
+        door: Door,
+    ) -> Self {
         Self {
             runtime,
+            authority,
             context: Arc::new(context),
             remote,
             phase: Mutex::new(Phase::New(door)),
@@ -97,7 +109,7 @@ impl Connection {
             name: "ward".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             workspace: self.runtime.workspace().to_string_lossy().into_owned(),
-            authority: Authority::Standalone,
+            authority: self.authority,
             actions: registry::list().to_vec(),
             sandbox: self.runtime.sandbox().await?,
         })
@@ -140,14 +152,17 @@ impl Connection {
         answer(&ResolveResult { facts })
     }
 
+    /// What a session can reach, as far as nothing was permitted.
+    fn context_of(&self, session: Option<&str>) -> Arc<Context> {
+        match self.authority {
+            Authority::Standalone => Arc::clone(&self.context),
+            Authority::Gated => Arc::new(self.context.of(session)),
+        }
+    }
+
     async fn execute(&self, request: &Request) -> Answer {
         let params: ExecuteParams = request.read()?;
-        if params.permit.is_some() || params.wall.is_some() {
-            return Err(Failure::new(
-                ErrorKind::Standalone,
-                "This runtime is standalone: there is no gate whose `permit` or `wall` it could take. Leave both out; everything runs in the sandbox.",
-            ));
-        }
+        self.refuse_authority(&params)?;
         if params.id.is_empty() || params.id.len() > MAX_ID {
             return Err(Failure::new(
                 ErrorKind::InvalidParams,
@@ -168,19 +183,18 @@ impl Connection {
                 };
             }
         };
-        let prepared = match self
-            .prepare(params.action, params.params, params.expect)
-            .await
-        {
-            Ok(prepared) => prepared,
+        let id = params.id.clone();
+        let session = params.session.clone();
+        let (prepared, context) = match self.prepare(params).await {
+            Ok(ready) => ready,
             Err(failure) => return doing.refused(failure),
         };
         let name = prepared.name();
         let call = Call {
-            context: Arc::clone(&self.context),
-            output: Output::to(self.remote.clone(), params.id.clone()),
-            id: params.id,
-            session: params.session,
+            context,
+            output: Output::to(self.remote.clone(), id.clone()),
+            id,
+            session,
             cancel,
         };
         let answer = doing.ended(prepared.execute(call).await);
@@ -188,28 +202,55 @@ impl Connection {
         answer
     }
 
-    /// Reads an action and, where facts were decided on, looks whether they still hold.
-    async fn prepare(
-        &self,
-        action: String,
-        params: serde_json::Value,
-        expected: Option<Facts>,
-    ) -> Result<Prepared, Failure> {
-        let prepared = registry::prepare(&action, params)?;
-        let Some(expected) = expected else {
-            return Ok(prepared);
-        };
-        let found = prepared.resolve(Arc::clone(&self.context)).await?;
-        if found == expected {
-            return Ok(prepared);
+    /// Refuses a request that does not fit who decides here.
+    fn refuse_authority(&self, params: &ExecuteParams) -> Result<(), Failure> {
+        let refuse = |kind, sentence: &str| Err(Failure::new(kind, sentence));
+        match self.authority {
+            Authority::Standalone if params.permit.is_some() || params.wall.is_some() => refuse(
+                ErrorKind::Standalone,
+                "This runtime is standalone: there is no gate whose `permit` or `wall` it could take. Leave both out; everything runs in the sandbox.",
+            ),
+            Authority::Gated if params.permit.is_none() => refuse(
+                ErrorKind::Forbidden,
+                "This runtime stands behind a gate and does nothing without its permit. Ask the gate for the action.",
+            ),
+            Authority::Gated if params.expect.is_none() => refuse(
+                ErrorKind::InvalidParams,
+                "A permit is for what was decided on: send the facts of `action/resolve` as `expect`.",
+            ),
+            Authority::Standalone | Authority::Gated => Ok(()),
         }
-        let json = |facts: &Facts| serde_json::to_value(facts).unwrap_or_default();
-        Err(Failure::new(
-            ErrorKind::Changed,
-            "What the action would touch is not what was decided on. Resolve it again, and decide again.",
-        )
-        .with("expected", json(&expected))
-        .with("found", json(&found)))
+    }
+
+    /// Reads an action, looks whether the facts that were decided on still hold, and gives it what
+    /// it may touch.
+    async fn prepare(&self, params: ExecuteParams) -> Result<(Prepared, Arc<Context>), Failure> {
+        let prepared = registry::prepare(&params.action, params.params)?;
+        let context = self.context_of(params.session.as_deref());
+        let Some(expected) = params.expect else {
+            return Ok((prepared, context));
+        };
+        let found = prepared.resolve(Arc::clone(&context)).await?;
+        if found != expected {
+            return Err(other_facts(&expected, &found));
+        }
+        let Some(permit) = params.permit else {
+            return Ok((prepared, context));
+        };
+        let wall = params.wall.unwrap_or_default();
+        let outside = |fact: &&PathFact| !context.grounds.is_inside(Path::new(&fact.path));
+        if let Some(fact) = expected.paths.iter().find(outside)
+            && !wall.beyond
+        {
+            return Err(refusal::outside(&fact.path, self.runtime.workspace()));
+        }
+        for widen in &wall.widen {
+            context.grounds.refuse_to_widen(Path::new(&widen.path))?;
+        }
+        tracing::debug!(digest = %permit.digest, mode = %permit.mode, "a gate permits an action");
+        let permitted = Permitted::new(permit.mode, wall, expected);
+        let context = context.of(params.session.as_deref()).permitted(permitted);
+        Ok((prepared, Arc::new(context)))
     }
 
     /// Tells the client where this action changed what is open.
@@ -316,11 +357,11 @@ fn content(params: &ExecuteParams) -> u64 {
     params.action.hash(&mut hasher);
     params.params.hash(&mut hasher);
     params.session.hash(&mut hasher);
-    // Facts have no hash of their own; they are short, and rare here.
-    let expect = params.expect.as_ref();
-    expect
-        .and_then(|facts| serde_json::to_string(facts).ok())
-        .hash(&mut hasher);
+    // These have no hash of their own; they are short, and rare but for a gate.
+    let decided = (&params.expect, &params.permit, &params.wall);
+    if decided != (&None, &None, &None) {
+        serde_json::to_string(&decided).ok().hash(&mut hasher);
+    }
     hasher.finish()
 }
 

@@ -2,25 +2,47 @@
 
 use std::sync::Arc;
 
-use crate::terminal::{RoomSettings, Terminals};
+use protocol::Failure;
+
+use crate::grounds::{Beyond, Grounds};
+use crate::permit::Permitted;
+use crate::terminal::{RoomSettings, Terminal, Terminals, Viewer};
 use crate::workspace::Workspace;
 
-/// What every action of one connection can reach.
+/// What one action can reach. Standalone it is the same for every action of a connection; behind a
+/// gate each request has its own.
 #[derive(Debug)]
 pub struct Context {
-    /// The folder the actions work in; one for all connections.
-    pub workspace: Arc<Workspace>,
+    /// What file actions can touch.
+    pub grounds: Grounds,
     /// The terminals, background commands and rooms; this connection's own.
-    pub terminals: Terminals,
+    pub terminals: Arc<Terminals>,
+    /// Whose terminals are seen.
+    pub(crate) viewer: Viewer,
 }
 
 impl Context {
-    /// A context whose commands run in rooms like these. No room opens before it is needed.
+    /// A standalone context whose commands run in rooms like these. No room opens before it is
+    /// needed.
     #[must_use]
     pub fn new(workspace: Arc<Workspace>, rooms: RoomSettings) -> Self {
         Self {
-            terminals: Terminals::new(workspace.real().to_owned(), rooms),
-            workspace,
+            terminals: Arc::new(Terminals::new(workspace.real().to_owned(), rooms)),
+            grounds: Grounds::workspace_only(workspace),
+            viewer: Viewer::Everybody,
+        }
+    }
+
+    /// A context behind a gate: it can be looked at, and nothing can be done in it without a permit.
+    pub(crate) fn gated(
+        workspace: Arc<Workspace>,
+        beyond: Arc<Beyond>,
+        rooms: RoomSettings,
+    ) -> Self {
+        Self {
+            terminals: Arc::new(Terminals::new(workspace.real().to_owned(), rooms)),
+            grounds: Grounds::to_look_at(workspace, beyond),
+            viewer: Viewer::Everybody,
         }
     }
 
@@ -28,8 +50,31 @@ impl Context {
     #[must_use]
     pub fn files_only(workspace: Workspace) -> Self {
         Self {
-            workspace: Arc::new(workspace),
-            terminals: Terminals::none(),
+            grounds: Grounds::workspace_only(Arc::new(workspace)),
+            terminals: Arc::new(Terminals::none()),
+            viewer: Viewer::Everybody,
         }
+    }
+
+    /// The same, for one session: it sees its own terminals alone.
+    pub(crate) fn of(&self, session: Option<&str>) -> Self {
+        Self {
+            grounds: self.grounds.clone(),
+            terminals: Arc::clone(&self.terminals),
+            viewer: Viewer::Session(session.map(ToOwned::to_owned)),
+        }
+    }
+
+    /// The same, for what was permitted.
+    pub(crate) fn permitted(self, permit: Permitted) -> Self {
+        Self {
+            grounds: self.grounds.permitted(Arc::new(permit)),
+            ..self
+        }
+    }
+
+    /// The terminal of this name, where whoever asks may know of it.
+    pub(crate) fn terminal(&self, id: &str) -> Result<Arc<Terminal>, Failure> {
+        self.terminals.get(id, &self.viewer)
     }
 }

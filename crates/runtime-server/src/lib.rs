@@ -3,8 +3,9 @@
 //! It does what it is asked and decides nothing: whether an action may happen is the gate's
 //! business. What it keeps, whoever asks:
 //!
-//! - A file action touches the workspace and nothing else. Paths are walked by descriptor from the
-//!   workspace's own; a path is never checked as text and then opened by name.
+//! - Standalone, a file action touches the workspace and nothing else. Behind a gate it touches
+//!   exactly the paths that were decided on, and never Ward's own. Paths are walked by descriptor;
+//!   a path is never checked as text and then opened by name.
 //! - A write replaces a file whole or leaves it as it was.
 //! - What carries authority (`protocol::protected`) is never changed by a file action.
 //! - Bad input is a [`protocol::Failure`] with a kind and a sentence, never a panic.
@@ -16,8 +17,10 @@ mod connection;
 pub mod context;
 mod executions;
 pub mod fs;
+pub mod grounds;
 pub mod listen;
 pub mod output;
+pub mod permit;
 pub mod registry;
 pub mod runtime;
 mod signals;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use protocol::Failure;
+use protocol::method::Authority;
 use protocol::sandbox::SandboxStatus;
 use rpc::{End, Limits, Peer};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::action::lost_thread;
 use crate::connection::{Connection, Door};
 use crate::context::Context;
+use crate::grounds::Beyond;
 use crate::listen::UNKNOWN_DEADLINE;
 use crate::terminal::RoomSettings;
 use crate::token::Token;
@@ -31,11 +33,13 @@ pub struct RuntimeOptions {
     pub rooms: RoomSettings,
 }
 
-/// A standalone runtime. Each connection has rooms, terminals and a memory of its own; the
+/// A runtime. Each connection has rooms, terminals and a memory of its own; the
 /// workspace is one.
 #[derive(Debug)]
 pub struct Runtime {
     pub(crate) workspace: Arc<Workspace>,
+    /// For what comes from a gate alone.
+    beyond: Arc<Beyond>,
     rooms: RoomSettings,
     sandbox: OnceCell<SandboxStatus>,
 }
@@ -45,6 +49,9 @@ pub struct Runtime {
 pub enum Entrance {
     /// Over a pipe that only whoever started this process holds.
     Pipe,
+    /// Over such a pipe, from the gate that started this process: its permits are taken, and
+    /// nothing is done without one.
+    Gate,
     /// Over a port: the token has to be shown, soon.
     Port {
         /// What has to be shown.
@@ -57,7 +64,12 @@ pub enum Entrance {
 impl Runtime {
     /// Opens a runtime. Nothing runs yet, and no room is open.
     pub fn open(options: RuntimeOptions) -> Result<Arc<Self>, Failure> {
+        let own: Vec<PathBuf> = [options.rooms.state.clone()]
+            .into_iter()
+            .chain(options.rooms.own.iter().cloned())
+            .collect();
         Ok(Arc::new(Self {
+            beyond: Arc::new(Beyond::open(&own)?),
             workspace: Arc::new(Workspace::open(&options.workspace)?),
             rooms: options.rooms,
             sandbox: OnceCell::new(),
@@ -100,16 +112,28 @@ impl Runtime {
             limits.frame = UNKNOWN_FRAME;
         }
         let (peer, remote) = Peer::new(reader, writer, limits);
-        let context = Context::new(Arc::clone(&self.workspace), self.rooms.clone());
+        let workspace = Arc::clone(&self.workspace);
+        let (authority, context) = match entrance {
+            Entrance::Pipe | Entrance::Port { .. } => {
+                let context = Context::new(workspace, self.rooms.clone());
+                (Authority::Standalone, context)
+            }
+            Entrance::Gate => {
+                let beyond = Arc::clone(&self.beyond);
+                let context = Context::gated(workspace, beyond, self.rooms.clone());
+                (Authority::Gated, context)
+            }
+        };
         let door = match entrance {
-            Entrance::Pipe => Door::Open,
+            Entrance::Pipe | Entrance::Gate => Door::Open,
             Entrance::Port { token, place } => Door::Locked {
                 token,
                 _place: place,
                 frame_limit: full,
             },
         };
-        let connection = Connection::new(Arc::clone(self), context, remote.clone(), door);
+        let connection =
+            Connection::new(Arc::clone(self), authority, context, remote.clone(), door);
         let watch = async {
             let unknown = async {
                 tokio::time::sleep(UNKNOWN_DEADLINE).await;

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::Arc;
 
+use protocol::method::Authority;
 use rpc::End;
 use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -20,13 +21,21 @@ pub type Reader = Box<dyn AsyncRead + Send + Unpin>;
 /// Standard output.
 pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Serves the one client on standard input and output until it says `exit`, closes its end, or
-/// `stop` is cancelled. When this returns nothing is left running.
+/// Serves the one client on standard input and output, a gate or not, until it says `exit`, closes
+/// its end, or `stop` is cancelled. When this returns nothing is left running.
 ///
 /// Nothing else may write to standard output.
-pub async fn serve_stdio(runtime: Arc<Runtime>, stop: CancellationToken) -> io::Result<End> {
+pub async fn serve_stdio(
+    runtime: Arc<Runtime>,
+    authority: Authority,
+    stop: CancellationToken,
+) -> io::Result<End> {
     let (reader, writer) = standard_streams()?;
-    Ok(runtime.serve(reader, writer, Entrance::Pipe, stop).await)
+    let entrance = match authority {
+        Authority::Standalone => Entrance::Pipe,
+        Authority::Gated => Entrance::Gate,
+    };
+    Ok(runtime.serve(reader, writer, entrance, stop).await)
 }
 
 /// Standard input and output. Nothing else may use them from now on.

@@ -31,4 +31,5 @@ pub use rooms::RoomSettings;
 pub use run::{Run, RunAnswer};
 pub use stop::Stop;
 pub use terminals::Terminals;
+pub(crate) use terminals::{Terminal, Viewer};
 pub use write::Write;

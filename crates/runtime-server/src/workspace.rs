@@ -1,4 +1,4 @@
-//! The workspace: the one folder that file actions can touch, held open by a descriptor.
+//! The workspace: a folder that file actions can touch, held open by a descriptor.
 //!
 //! A path from a request is text that an attacker chose, in a tree that an attacker can change at
 //! any moment. So nothing is concluded from the text: the kernel walks it from the workspace's
@@ -40,7 +40,17 @@ pub struct Workspace {
     /// The device and the number of the folder that is held, as the file system names it.
     identity: (u64, u64),
     given: PathBuf,
+    extent: Extent,
     changing: Mutex<()>,
+}
+
+/// How far a workspace goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// One folder: what leads out of it is refused, and paths are told from it down.
+    Folder,
+    /// The whole tree of files: nothing leads out of it, and paths are told from `/` down.
+    Everything,
 }
 
 /// What was at a path inside the workspace when it was looked up, held by a descriptor.
@@ -58,6 +68,16 @@ pub struct HostPath {
 impl Workspace {
     /// Opens the folder at `path`, which may lead there through symbolic links.
     pub fn open(path: &Path) -> Result<Self, Failure> {
+        Self::open_as(path, Extent::Folder)
+    }
+
+    /// Opens the whole tree of files, for what lies beyond a workspace. Only
+    /// [`Grounds`](crate::grounds::Grounds) says who may touch what there.
+    pub(crate) fn everything() -> Result<Self, Failure> {
+        Self::open_as(Path::new("/"), Extent::Everything)
+    }
+
+    fn open_as(path: &Path, extent: Extent) -> Result<Self, Failure> {
         let refuse = |error: &dyn std::fmt::Display| {
             Failure::new(
                 ErrorKind::NotADirectory,
@@ -80,6 +100,7 @@ impl Workspace {
             real,
             identity: (stat.st_dev, stat.st_ino),
             given,
+            extent,
             changing: Mutex::new(()),
         })
     }
@@ -216,7 +237,10 @@ impl Workspace {
             ));
         };
         Ok(HostPath {
-            relative: relative.to_owned(),
+            relative: match self.extent {
+                Extent::Folder => relative.to_owned(),
+                Extent::Everything => real.clone(),
+            },
             fd,
             stat,
             real,
@@ -231,7 +255,8 @@ impl HostPath {
         &self.real
     }
 
-    /// The same from the workspace down; empty for the workspace itself.
+    /// The same from the workspace down, and empty for the workspace itself; beyond the workspace
+    /// it is the real path.
     #[must_use]
     pub fn relative(&self) -> &Path {
         &self.relative

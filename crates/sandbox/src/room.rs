@@ -23,6 +23,7 @@ use crate::linux::notify::Watcher;
 use crate::linux::plan::{Plan, Scratch};
 use crate::linux::supervise::Watched;
 use crate::linux::sys::hand_over_quickly;
+use crate::linux::widen::widen;
 use crate::linux::wire::Wire;
 use crate::linux::workspace::{Demands, Stay, Workspace};
 use crate::os_text::OsText;
@@ -249,15 +250,16 @@ impl Room {
             Stdio::Pty { cols, rows } => Some(Size { cols, rows }),
             Stdio::Piped { .. } | Stdio::Inherit => None,
         };
+        let widened = widen(&self.plan.workspace, demands.protected, &command.widened)?;
         Ok(Spawn {
             argv: command.argv.iter().cloned().map(OsText).collect(),
             environment,
             cwd: OsText(command.cwd.clone().into()),
             terminal,
             keeps_terminal: command.stdio == Stdio::Inherit,
-            protected: demands.protected,
+            protected: widened.protected,
             hidden: demands.hidden,
-            widened: command.widened.clone(),
+            widened: widened.shown,
         })
     }
 

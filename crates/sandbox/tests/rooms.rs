@@ -33,6 +33,8 @@ fn main() -> std::process::ExitCode {
         a_widened_path_can_be_read_by_that_command_alone,
         a_widened_path_can_be_written_where_that_was_said,
         a_widening_opens_one_protected_file,
+        git_can_change_its_settings_where_that_was_granted,
+        a_widening_follows_no_link,
         what_the_wall_stopped_is_told_by_path,
         what_is_written_to_the_home_folder_lands_in_scratch_and_is_told,
         a_hook_made_in_a_new_repository_is_set_aside_and_can_be_put_back,
@@ -199,6 +201,52 @@ fn a_widening_opens_one_protected_file() {
     }];
     assert_eq!(scene.run_with(command).1.end, End::Exited(0));
     assert_eq!(std::fs::read_to_string(&rules).unwrap(), "new");
+}
+
+fn git_can_change_its_settings_where_that_was_granted() {
+    let scene = Scene::new();
+    let config = scene.workspace().join(".git/config");
+    let line = "git remote add origin https://example.com/x.git";
+    assert_eq!(scene.run("git init -q .").1.end, End::Exited(0));
+    assert_ne!(scene.run(line).1.end, End::Exited(0));
+    let mut command = scene.command(line);
+    command.widened = vec![Widening {
+        path: config.clone(),
+        access: WidenedAccess::Write,
+    }];
+    let (_, outcome) = scene.run_with(command);
+    assert_eq!(outcome.end, End::Exited(0));
+    assert_eq!(outcome.report.set_aside, []);
+    let text = std::fs::read_to_string(&config).unwrap();
+    assert!(text.contains("https://example.com/x.git"), "{text}");
+    assert_ne!(
+        scene.run("git remote add other https://x").1.end,
+        End::Exited(0)
+    );
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), text);
+}
+
+fn a_widening_follows_no_link() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.outside("real")).unwrap();
+    std::fs::write(scene.outside("real/file"), "secret").unwrap();
+    std::os::unix::fs::symlink(scene.outside("real"), scene.outside("link")).unwrap();
+    for path in ["link", "link/file"] {
+        let mut command = scene.command("true");
+        command.widened = vec![Widening {
+            path: scene.outside(path),
+            access: WidenedAccess::Read,
+        }];
+        let refused = scene.room.spawn(command).map(drop).unwrap_err();
+        let layer = matches!(
+            refused,
+            SandboxError::Layer {
+                layer: "widening",
+                ..
+            }
+        );
+        assert!(layer, "{refused:?}");
+    }
 }
 
 fn what_the_wall_stopped_is_told_by_path() {

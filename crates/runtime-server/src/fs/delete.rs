@@ -12,9 +12,8 @@ use rustix::io::Errno;
 
 use crate::action::{Action, Call};
 use crate::context::Context;
-use crate::workspace::{
-    Place, Workspace, kind_of, open_folder, refusal, refuse_protected, sync_folder,
-};
+use crate::grounds::Grounds;
+use crate::workspace::{Place, kind_of, open_folder, refusal, refuse_protected, sync_folder};
 
 use super::tree::{MAX_DEPTH, Name, check_below, names, too_deep};
 
@@ -29,7 +28,7 @@ impl Action for Delete {
     type Result = Done;
 
     fn resolve(context: &Context, params: &DeleteParams) -> Result<Facts, Failure> {
-        let (place, stat) = plan(&context.workspace, None, params)?;
+        let (place, stat) = plan(&context.grounds, None, params)?;
         Ok(super::touches(vec![
             place.fact(Access::Delete, Some(&stat))?,
         ]))
@@ -41,11 +40,11 @@ impl Action for Delete {
 }
 
 fn plan(
-    workspace: &Workspace,
+    grounds: &Grounds,
     call: Option<&Call>,
     params: &DeleteParams,
 ) -> Result<(Place, Stat), Failure> {
-    let place = workspace.place(&params.path)?;
+    let place = grounds.place(&params.path, Access::Delete)?;
     let Some(stat) = place.entry()? else {
         return Err(refusal::of(Errno::NOENT, &params.path));
     };
@@ -69,8 +68,7 @@ fn plan(
 }
 
 fn delete(call: &Call, params: &DeleteParams) -> Result<Done, Failure> {
-    let workspace = &call.context.workspace;
-    let (place, stat) = plan(workspace, Some(call), params)?;
+    let (place, stat) = plan(&call.context.grounds, Some(call), params)?;
     let ready = place.make_folders()?;
     let deleted = match kind_of(&stat) {
         EntryKind::Directory if params.recursive => {

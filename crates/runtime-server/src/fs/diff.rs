@@ -22,7 +22,12 @@ pub(in crate::fs) fn unified(path: &str, old: &str, new: &str) -> String {
         .timeout(Duration::from_millis(500))
         .diff_slices(&old, &new);
 
-    let mut diff = format!("--- a/{path}\n+++ b/{path}\n");
+    // What lies beyond the workspace has its whole path, which no prefix may hide.
+    let mut diff = if path.starts_with('/') {
+        format!("--- {path}\n+++ {path}\n")
+    } else {
+        format!("--- a/{path}\n+++ b/{path}\n")
+    };
     for hunk in changes.grouped_ops(CONTEXT) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else {
             continue;

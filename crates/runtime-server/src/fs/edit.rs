@@ -7,7 +7,8 @@ use rustix::fs::Stat;
 
 use crate::action::{Action, Call};
 use crate::context::Context;
-use crate::workspace::{Like, Place, Seen, Staged, Workspace, read_whole, refusal, unchanged};
+use crate::grounds::Grounds;
+use crate::workspace::{Like, Place, Seen, Staged, read_whole, refusal, unchanged};
 
 use super::{MAX_FILE, diff};
 
@@ -25,7 +26,7 @@ impl Action for Edit {
     type Result = EditResult;
 
     fn resolve(context: &Context, params: &EditParams) -> Result<Facts, Failure> {
-        let (place, stat, text) = current(&context.workspace, params)?;
+        let (place, stat, text) = current(&context.grounds, params)?;
         edited(&text, params)?;
         Ok(super::touches(vec![
             place.fact(Access::Write, Some(&stat))?,
@@ -33,13 +34,13 @@ impl Action for Edit {
     }
 
     async fn execute(call: Call, params: EditParams) -> Result<EditResult, Failure> {
-        call.blocking(move |call| edit(&call.context.workspace, &params))
+        call.blocking(move |call| edit(&call.context.grounds, &params))
             .await
     }
 }
 
-fn edit(workspace: &Workspace, params: &EditParams) -> Result<EditResult, Failure> {
-    let (place, stat, old) = current(workspace, params)?;
+fn edit(grounds: &Grounds, params: &EditParams) -> Result<EditResult, Failure> {
+    let (place, stat, old) = current(grounds, params)?;
     let new = edited(&old, params)?;
     let ready = place.make_folders()?;
     let like = Like::Old {
@@ -48,7 +49,7 @@ fn edit(workspace: &Workspace, params: &EditParams) -> Result<EditResult, Failur
     };
     let staged = Staged::write(ready.folder(), new.as_bytes(), like, &params.path)?;
     {
-        let _one_at_a_time = workspace.change();
+        let _one_at_a_time = grounds.change();
         let seen = Some(Seen::of(&stat));
         unchanged(ready.folder(), place.name(), seen, &params.path)?;
         staged.put(place.name())?;
@@ -61,12 +62,12 @@ fn edit(workspace: &Workspace, params: &EditParams) -> Result<EditResult, Failur
 }
 
 /// The file, and what is in it now.
-fn current(workspace: &Workspace, params: &EditParams) -> Result<(Place, Stat, String), Failure> {
+fn current(grounds: &Grounds, params: &EditParams) -> Result<(Place, Stat, String), Failure> {
     // Who edits through a link means the file that it leads to, and the link stays.
-    let found = workspace.file(&params.path)?;
-    let place = workspace.place(&found.relative().to_string_lossy())?;
+    let found = grounds.file(&params.path)?;
+    let place = grounds.place(&found.relative().to_string_lossy(), Access::Write)?;
     // Also the name that was asked for may be protected.
-    workspace.place(&params.path)?;
+    grounds.refuse_protected_name(&params.path)?;
     let (file, stat) = place.open()?;
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     if size > MAX_FILE {

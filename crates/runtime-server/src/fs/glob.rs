@@ -27,7 +27,7 @@ impl Action for Glob {
 
     fn resolve(context: &Context, params: &GlobParams) -> Result<Facts, Failure> {
         compile(&params.pattern)?;
-        Ok(super::reads(&context.workspace.folder(&params.path)?))
+        Ok(super::reads(&context.grounds.folder(&params.path)?))
     }
 
     async fn execute(call: Call, params: GlobParams) -> Result<EntriesResult, Failure> {
@@ -72,7 +72,7 @@ pub(super) fn bad(pattern: &str, why: &str, hint: &str) -> Failure {
 }
 
 fn glob(call: &Call, path: &str, pattern: &GlobMatcher) -> Result<EntriesResult, Failure> {
-    let root = call.context.workspace.folder(path)?;
+    let root = call.context.grounds.folder(path)?;
     let mut entries = Vec::new();
     let mut truncated = false;
     let walked = walk(call, &root, path, |found| {

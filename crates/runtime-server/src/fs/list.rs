@@ -30,7 +30,7 @@ impl Action for List {
 
     fn resolve(context: &Context, params: &ListParams) -> Result<Facts, Failure> {
         check(params)?;
-        Ok(super::reads(&context.workspace.folder(&params.path)?))
+        Ok(super::reads(&context.grounds.folder(&params.path)?))
     }
 
     async fn execute(call: Call, params: ListParams) -> Result<EntriesResult, Failure> {
@@ -51,7 +51,7 @@ fn check(params: &ListParams) -> Result<(), Failure> {
 }
 
 fn list(call: &Call, params: &ListParams) -> Result<EntriesResult, Failure> {
-    let folder = call.context.workspace.folder(&params.path)?;
+    let folder = call.context.grounds.folder(&params.path)?;
     let refuse = |errno| refusal::of(errno, &params.path);
     let root = folder.open_folder().map_err(refuse)?;
     let depth = (params.depth.unwrap_or(1) as usize).min(MAX_DEPTH);
@@ -84,7 +84,12 @@ fn list(call: &Call, params: &ListParams) -> Result<EntriesResult, Failure> {
             };
             let target = target.as_ref().map(|target| target.as_bytes());
             let told = super::entry(&folder.relative().join(&path), &stat, target);
-            if told.kind == EntryKind::Directory && level + 1 < depth {
+            let closed = || {
+                call.context
+                    .grounds
+                    .is_closed(&folder.relative().join(&path))
+            };
+            if told.kind == EntryKind::Directory && level + 1 < depth && !closed() {
                 waiting.push_back((path.clone(), level + 1));
             }
             found.push((path, told));

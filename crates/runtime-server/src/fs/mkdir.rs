@@ -8,7 +8,8 @@ use rustix::io::Errno;
 
 use crate::action::{Action, Call};
 use crate::context::Context;
-use crate::workspace::{Final, Workspace, refusal, sync_folder};
+use crate::grounds::Grounds;
+use crate::workspace::{Final, refusal, sync_folder};
 
 /// `fs.mkdir`
 #[derive(Debug)]
@@ -22,21 +23,21 @@ impl Action for Mkdir {
     type Result = Done;
 
     fn resolve(context: &Context, params: &MkdirParams) -> Result<Facts, Failure> {
-        if exists(&context.workspace, &params.path)? {
-            return Ok(super::reads(&context.workspace.folder(&params.path)?));
+        if exists(&context.grounds, &params.path)? {
+            return Ok(super::reads(&context.grounds.folder(&params.path)?));
         }
-        let place = context.workspace.place(&params.path)?;
+        let place = context.grounds.place(&params.path, Access::Write)?;
         Ok(super::touches(vec![place.fact(Access::Write, None)?]))
     }
 
     async fn execute(call: Call, params: MkdirParams) -> Result<Done, Failure> {
-        call.blocking(move |call| mkdir(&call.context.workspace, &params.path))
+        call.blocking(move |call| mkdir(&call.context.grounds, &params.path))
             .await
     }
 }
 
-fn exists(workspace: &Workspace, path: &str) -> Result<bool, Failure> {
-    match workspace.find(path, Final::Followed) {
+fn exists(grounds: &Grounds, path: &str) -> Result<bool, Failure> {
+    match grounds.find(path, Final::Followed) {
         Ok(found) if found.kind() == EntryKind::Directory => Ok(true),
         Ok(_) => Err(Failure::new(
             ErrorKind::AlreadyExists,
@@ -51,11 +52,11 @@ fn exists(workspace: &Workspace, path: &str) -> Result<bool, Failure> {
     }
 }
 
-fn mkdir(workspace: &Workspace, path: &str) -> Result<Done, Failure> {
-    if exists(workspace, path)? {
+fn mkdir(grounds: &Grounds, path: &str) -> Result<Done, Failure> {
+    if exists(grounds, path)? {
         return Ok(Done { changed: false });
     }
-    let place = workspace.place(path)?;
+    let place = grounds.place(path, Access::Write)?;
     let ready = place.make_folders()?;
     let made = rustix::fs::mkdirat(ready.folder(), place.name(), Mode::from_raw_mode(0o777));
     match made {
@@ -66,7 +67,7 @@ fn mkdir(workspace: &Workspace, path: &str) -> Result<Done, Failure> {
         }
         // Somebody else was faster, or a link that leads nowhere is in the way.
         Err(Errno::EXIST) => {
-            workspace.folder(path)?;
+            grounds.folder(path)?;
             ready.keep();
             Ok(Done { changed: false })
         }

@@ -10,9 +10,8 @@ use rustix::io::Errno;
 
 use crate::action::{Action, Call};
 use crate::context::Context;
-use crate::workspace::{
-    Place, Workspace, kind_of, refusal, refuse_protected, rename_new, sync_folder,
-};
+use crate::grounds::Grounds;
+use crate::workspace::{Place, kind_of, refusal, refuse_protected, rename_new, sync_folder};
 
 use super::tree::check_below;
 
@@ -27,7 +26,7 @@ impl Action for Move {
     type Result = Done;
 
     fn resolve(context: &Context, params: &MoveParams) -> Result<Facts, Failure> {
-        let planned = plan(&context.workspace, params)?;
+        let planned = plan(&context.grounds, params)?;
         planned.check_protected(None)?;
         Ok(super::touches(vec![
             planned.from.fact(Access::Delete, Some(&planned.what))?,
@@ -47,17 +46,17 @@ struct Planned {
     there: Option<Stat>,
 }
 
-fn plan(workspace: &Workspace, params: &MoveParams) -> Result<Planned, Failure> {
-    let from = workspace.place(&params.from)?;
+fn plan(grounds: &Grounds, params: &MoveParams) -> Result<Planned, Failure> {
+    let from = grounds.place(&params.from, Access::Delete)?;
     let Some(what) = from.entry()? else {
         return Err(refusal::of(Errno::NOENT, &params.from));
     };
-    let to = workspace.place(&params.to)?;
+    let to = grounds.place(&params.to, Access::Write)?;
     if to.real().starts_with(from.real()) && to.real() != from.real() {
         return Err(into_itself(params));
     }
     let there = if params.replace {
-        to.replaceable(workspace)?
+        grounds.replaceable(&to, to.entry()?)?
     } else {
         to.entry()?
     };
@@ -94,8 +93,8 @@ impl Planned {
 }
 
 fn moving(call: &Call, params: &MoveParams) -> Result<Done, Failure> {
-    let workspace = &call.context.workspace;
-    let planned = plan(workspace, params)?;
+    let grounds = &call.context.grounds;
+    let planned = plan(grounds, params)?;
     planned.check_protected(Some(call))?;
     let (from, to) = (&planned.from, &planned.to);
     if from.real() == to.real() {
@@ -105,7 +104,7 @@ fn moving(call: &Call, params: &MoveParams) -> Result<Done, Failure> {
     let source = from.make_folders()?;
     let target = to.make_folders()?;
     let moved = {
-        let _one_at_a_time = workspace.change();
+        let _one_at_a_time = grounds.change();
         if planned.there.is_some() {
             rustix::fs::renameat(source.folder(), from.name(), target.folder(), to.name())
         } else {

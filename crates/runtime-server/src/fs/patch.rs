@@ -18,9 +18,8 @@ use rustix::io::Errno;
 
 use crate::action::{Action, Call};
 use crate::context::Context;
-use crate::workspace::{
-    Like, Place, Ready, Seen, Staged, Undo, Workspace, read_whole, refusal, unchanged,
-};
+use crate::grounds::Grounds;
+use crate::workspace::{Like, Place, Ready, Seen, Staged, Undo, read_whole, refusal, unchanged};
 
 use self::parse::{FilePatch, Operation};
 use super::MAX_FILE;
@@ -36,15 +35,17 @@ impl Action for Patch {
     type Result = PatchResult;
 
     fn resolve(context: &Context, params: &PatchParams) -> Result<Facts, Failure> {
-        let files = plan(&context.workspace, &params.patch)?;
-        Ok(super::touches(files.iter().map(Planned::fact).collect()))
+        let files = plan(&context.grounds, &params.patch)?;
+        Ok(super::touches(
+            files.iter().flat_map(Planned::facts).collect(),
+        ))
     }
 
     async fn execute(call: Call, params: PatchParams) -> Result<PatchResult, Failure> {
         call.blocking(move |call| {
-            let files = plan(&call.context.workspace, &params.patch)?;
+            let files = plan(&call.context.grounds, &params.patch)?;
             call.still_wanted()?;
-            carry_out(&call.context.workspace, &files)?;
+            carry_out(&call.context.grounds, &files)?;
             Ok(PatchResult {
                 files: files.iter().map(Planned::told).collect(),
             })
@@ -59,6 +60,8 @@ struct Planned {
     old: Option<Content>,
     new: Option<Vec<u8>>,
     executable: Option<bool>,
+    /// The file that this one is a copy of, which is only read.
+    copied: Option<PathFact>,
 }
 
 struct Content {
@@ -67,8 +70,8 @@ struct Content {
 }
 
 impl Planned {
-    fn fact(&self) -> PathFact {
-        PathFact {
+    fn facts(&self) -> Vec<PathFact> {
+        let own = PathFact {
             path: self.place.real().to_string_lossy().into_owned(),
             access: match self.new {
                 Some(_) => Access::Write,
@@ -76,7 +79,8 @@ impl Planned {
             },
             kind: self.old.as_ref().map(|_| EntryKind::File),
             digest: self.old.as_ref().map(|old| Digest::of(&old.bytes)),
-        }
+        };
+        self.copied.clone().into_iter().chain([own]).collect()
     }
 
     fn told(&self) -> PatchedFile {
@@ -92,10 +96,10 @@ impl Planned {
     }
 }
 
-fn plan(workspace: &Workspace, patch: &str) -> Result<Vec<Planned>, Failure> {
+fn plan(grounds: &Grounds, patch: &str) -> Result<Vec<Planned>, Failure> {
     let mut files = Vec::new();
     for file in parse::parse(patch)? {
-        plan_file(workspace, &file, &mut files)?;
+        plan_file(grounds, &file, &mut files)?;
         let held: usize = files.iter().map(size_of_planned).sum();
         if held as u64 > MAX_FILE * 2 {
             return Err(Failure::new(
@@ -126,33 +130,35 @@ fn size_of_planned(file: &Planned) -> usize {
 }
 
 fn plan_file(
-    workspace: &Workspace,
+    grounds: &Grounds,
     file: &FilePatch<'_>,
     files: &mut Vec<Planned>,
 ) -> Result<(), Failure> {
     let executable = file.executable;
     match &file.operation {
         Operation::Change { path } => {
-            let (place, old) = existing(workspace, path)?;
+            let (place, old) = existing(grounds, path, Access::Write)?;
             let new = fitted(&old.bytes, file, path)?;
             files.push(Planned {
                 place,
                 old: Some(old),
                 new: Some(new),
                 executable,
+                copied: None,
             });
         }
         Operation::Create { path } => {
             let new = fitted(b"", file, path)?;
             files.push(Planned {
-                place: vacant(workspace, path)?,
+                place: vacant(grounds, path)?,
                 old: None,
                 new: Some(new),
                 executable,
+                copied: None,
             });
         }
         Operation::Delete { path } => {
-            let (place, old) = existing(workspace, path)?;
+            let (place, old) = existing(grounds, path, Access::Delete)?;
             // A diff without hunks deletes an empty file, and only that.
             if !fitted(&old.bytes, file, path)?.is_empty() {
                 return Err(Failure::new(
@@ -169,10 +175,11 @@ fn plan_file(
                 old: Some(old),
                 new: None,
                 executable: None,
+                copied: None,
             });
         }
         Operation::Rename { from, to } => {
-            let (place, old) = existing(workspace, from)?;
+            let (place, old) = existing(grounds, from, Access::Delete)?;
             let new = fitted(&old.bytes, file, from)?;
             let keeps = old.stat.st_mode & 0o111 != 0;
             files.push(Planned {
@@ -180,29 +187,37 @@ fn plan_file(
                 old: Some(old),
                 new: None,
                 executable: None,
+                copied: None,
             });
             files.push(Planned {
-                place: vacant(workspace, to)?,
+                place: vacant(grounds, to)?,
                 old: None,
                 new: Some(new),
                 executable: executable.or(Some(keeps)),
+                copied: None,
             });
         }
         Operation::Copy { from, to } => {
-            let (_, old) = existing(workspace, from)?;
+            let (source, old) = existing(grounds, from, Access::Read)?;
             files.push(Planned {
-                place: vacant(workspace, to)?,
+                place: vacant(grounds, to)?,
                 old: None,
                 new: Some(fitted(&old.bytes, file, from)?),
                 executable: executable.or(Some(old.stat.st_mode & 0o111 != 0)),
+                copied: Some(PathFact {
+                    path: source.real().to_string_lossy().into_owned(),
+                    access: Access::Read,
+                    kind: Some(EntryKind::File),
+                    digest: Some(Digest::of(&old.bytes)),
+                }),
             });
         }
     }
     Ok(())
 }
 
-fn existing(workspace: &Workspace, path: &str) -> Result<(Place, Content), Failure> {
-    let place = relative_place(workspace, path)?;
+fn existing(grounds: &Grounds, path: &str, access: Access) -> Result<(Place, Content), Failure> {
+    let place = relative_place(grounds, path, access)?;
     if place.entry()?.is_none() {
         return Err(refusal::of(Errno::NOENT, path));
     }
@@ -215,8 +230,8 @@ fn existing(workspace: &Workspace, path: &str) -> Result<(Place, Content), Failu
     Ok((place, Content { stat, bytes }))
 }
 
-fn vacant(workspace: &Workspace, path: &str) -> Result<Place, Failure> {
-    let place = relative_place(workspace, path)?;
+fn vacant(grounds: &Grounds, path: &str) -> Result<Place, Failure> {
+    let place = relative_place(grounds, path, Access::Write)?;
     if place.entry()?.is_some() {
         return Err(Failure::new(
             ErrorKind::AlreadyExists,
@@ -231,11 +246,11 @@ fn vacant(workspace: &Workspace, path: &str) -> Result<Place, Failure> {
 }
 
 /// A patch may come from anywhere, so its names are never absolute.
-fn relative_place(workspace: &Workspace, path: &str) -> Result<Place, Failure> {
+fn relative_place(grounds: &Grounds, path: &str, access: Access) -> Result<Place, Failure> {
     if path.starts_with('/') {
-        return Err(refusal::outside(path, workspace.real()));
+        return Err(refusal::outside(path, grounds.workspace().real()));
     }
-    workspace.place(path)
+    grounds.place(path, access)
 }
 
 fn fitted(old: &[u8], file: &FilePatch<'_>, path: &str) -> Result<Vec<u8>, Failure> {
@@ -264,10 +279,10 @@ fn fitted(old: &[u8], file: &FilePatch<'_>, path: &str) -> Result<Vec<u8>, Failu
     })
 }
 
-fn carry_out(workspace: &Workspace, files: &[Planned]) -> Result<(), Failure> {
+fn carry_out(grounds: &Grounds, files: &[Planned]) -> Result<(), Failure> {
     let mut folders: Vec<Ready> = Vec::new();
     let carried_out = stage(files, &mut folders).and_then(|staged| {
-        let _one_at_a_time = workspace.change();
+        let _one_at_a_time = grounds.change();
         switch(files, &folders, staged)
     });
     match carried_out {
@@ -333,7 +348,10 @@ fn switch(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::workspace::Workspace;
 
     #[test]
     fn a_switch_that_fails_midway_takes_the_earlier_ones_back() {
@@ -362,7 +380,8 @@ mod tests {
 -old
 +new
 ";
-        let files = plan(&workspace, patch).unwrap();
+        let grounds = Grounds::workspace_only(Arc::new(workspace));
+        let files = plan(&grounds, patch).unwrap();
         let mut folders = Vec::new();
         let mut staged = stage(&files, &mut folders).unwrap();
         // The last new content is lost before it can be switched to.

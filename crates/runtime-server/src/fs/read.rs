@@ -27,12 +27,12 @@ impl Action for Read {
 
     fn resolve(context: &Context, params: &ReadParams) -> Result<Facts, Failure> {
         check(params)?;
-        Ok(super::reads(&context.workspace.file(&params.path)?))
+        Ok(super::reads(&context.grounds.file(&params.path)?))
     }
 
     async fn execute(call: Call, params: ReadParams) -> Result<ReadResult, Failure> {
         check(&params)?;
-        let found = call.context.workspace.file(&params.path)?;
+        let found = call.context.grounds.file(&params.path)?;
         if found.stat().st_size <= QUICK {
             return read(&found, &params);
         }

@@ -109,7 +109,7 @@ fn out_of_range(field: &str, value: u32, most: u32) -> Failure {
 }
 
 fn root(context: &Context, path: &str) -> Result<HostPath, Failure> {
-    let found = context.workspace.find(path, Final::Followed)?;
+    let found = context.grounds.find(path, Final::Followed)?;
     match found.kind() {
         EntryKind::File | EntryKind::Directory => Ok(found),
         EntryKind::Symlink | EntryKind::Other => Err(refusal::not_a_file(found.stat(), path)),

@@ -6,7 +6,8 @@ use protocol::{ActionName, Facts, Failure};
 
 use crate::action::{Action, Call};
 use crate::context::Context;
-use crate::workspace::{Final, Workspace, refusal};
+use crate::grounds::Grounds;
+use crate::workspace::{Final, refusal};
 
 /// `fs.stat`
 #[derive(Debug)]
@@ -19,24 +20,24 @@ impl Action for Stat {
     type Result = EntriesResult;
 
     fn resolve(context: &Context, params: &StatParams) -> Result<Facts, Failure> {
-        let found = context.workspace.find(&params.path, Final::Itself)?;
+        let found = context.grounds.find(&params.path, Final::Itself)?;
         Ok(super::reads(&found))
     }
 
     async fn execute(call: Call, params: StatParams) -> Result<EntriesResult, Failure> {
         // A few system calls that touch no content: quicker done here than handed to a thread.
-        stat(&call.context.workspace, &params.path)
+        stat(&call.context.grounds, &params.path)
     }
 }
 
-fn stat(workspace: &Workspace, path: &str) -> Result<EntriesResult, Failure> {
-    if let Some((name, stat)) = workspace.glance(path) {
+fn stat(grounds: &Grounds, path: &str) -> Result<EntriesResult, Failure> {
+    if let Some((name, stat)) = grounds.glance(path) {
         return Ok(EntriesResult {
             entries: vec![super::entry(name, &stat, None)],
             truncated: false,
         });
     }
-    let found = workspace.find(path, Final::Itself)?;
+    let found = grounds.find(path, Final::Itself)?;
     let target = match found.kind() {
         EntryKind::Symlink => Some(
             found

@@ -29,7 +29,7 @@ const MAX_IGNORE_FILE: u64 = 1024 * 1024;
 /// A file, or a link, that the walk came by.
 #[derive(Debug)]
 pub(super) struct Found<'a> {
-    /// From the workspace down.
+    /// From the workspace down; from `/` beyond it.
     pub(super) relative: &'a Path,
     pub(super) kind: EntryKind,
     folder: BorrowedFd<'a>,
@@ -118,6 +118,9 @@ pub(super) fn walk(
             }
             continue;
         }
+        if call.context.grounds.is_closed(&relative) {
+            continue;
+        }
         if open.len() == MAX_DEPTH {
             walked = Walked::NotTooDeep;
             continue;
@@ -148,13 +151,16 @@ fn enter(folder: OwnedFd, relative: PathBuf) -> rustix::io::Result<Level> {
     })
 }
 
-/// The rules of the folders between the workspace and `root`.
+/// The rules of the folders between the workspace and `root`; none where that is beyond it.
 fn rules_above(call: &Call, root: &HostPath) -> Result<Vec<Gitignore>, Failure> {
     let mut rules = Vec::new();
     let Some(parent) = root.relative().parent() else {
         return Ok(rules);
     };
-    let workspace = call.context.workspace.folder(".")?;
+    if root.relative().is_absolute() {
+        return Ok(rules);
+    }
+    let workspace = call.context.grounds.workspace().folder(".")?;
     let mut relative = PathBuf::new();
     let mut folder = workspace
         .open_folder()

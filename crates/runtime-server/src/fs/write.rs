@@ -6,7 +6,8 @@ use protocol::{ActionName, Data, Digest, Facts, Failure};
 
 use crate::action::{Action, Call};
 use crate::context::Context;
-use crate::workspace::{Like, Seen, Staged, Workspace, kind_of, unchanged};
+use crate::grounds::Grounds;
+use crate::workspace::{Like, Seen, Staged, kind_of, unchanged};
 
 /// `fs.write`
 #[derive(Debug)]
@@ -19,23 +20,21 @@ impl Action for Write {
     type Result = WriteResult;
 
     fn resolve(context: &Context, params: &WriteParams) -> Result<Facts, Failure> {
-        let place = context.workspace.place(&params.path)?;
-        let old = place.replaceable(&context.workspace)?;
+        let (place, old) = context.grounds.target(&params.path)?;
         let fact = place.fact(Access::Write, old.as_ref())?;
         super::expected(params.expect.as_ref(), fact.digest.as_ref(), &params.path)?;
         Ok(super::touches(vec![fact]))
     }
 
     async fn execute(call: Call, params: WriteParams) -> Result<WriteResult, Failure> {
-        call.blocking(move |call| write(&call.context.workspace, params))
+        call.blocking(move |call| write(&call.context.grounds, params))
             .await
     }
 }
 
-fn write(workspace: &Workspace, params: WriteParams) -> Result<WriteResult, Failure> {
+fn write(grounds: &Grounds, params: WriteParams) -> Result<WriteResult, Failure> {
     let content = Data::decode(params.content, params.encoding)?;
-    let place = workspace.place(&params.path)?;
-    let old = place.replaceable(workspace)?;
+    let (place, old) = grounds.target(&params.path)?;
     if params.expect.is_some() {
         let now = match &old {
             Some(stat) => place.digest(stat)?,
@@ -54,7 +53,7 @@ fn write(workspace: &Workspace, params: WriteParams) -> Result<WriteResult, Fail
     };
     let staged = Staged::write(ready.folder(), &content, like, &params.path)?;
     {
-        let _one_at_a_time = workspace.change();
+        let _one_at_a_time = grounds.change();
         if params.expect.is_some() {
             let seen = old.as_ref().map(Seen::of);
             unchanged(ready.folder(), place.name(), seen, &params.path)?;

@@ -18,11 +18,11 @@ impl Action for Close {
     type Result = Done;
 
     fn resolve(context: &Context, params: &TerminalParams) -> Result<Facts, Failure> {
-        Ok(context.terminals.get(&params.terminal_id)?.facts())
+        Ok(context.terminal(&params.terminal_id)?.facts())
     }
 
     async fn execute(call: Call, params: TerminalParams) -> Result<Done, Failure> {
-        let terminal = call.context.terminals.get(&params.terminal_id)?;
+        let terminal = call.context.terminal(&params.terminal_id)?;
         terminal.stop().await;
         call.context.terminals.forget(&terminal.id);
         Ok(Done { changed: true })

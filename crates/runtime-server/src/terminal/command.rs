@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use protocol::facts::CommandFact;
-use protocol::{ErrorKind, Facts, Failure};
-use sandbox::Stdio;
+use protocol::wall::{Widen, WidenAccess};
+use protocol::{ErrorKind, Facts, Failure, Mode};
+use sandbox::{Stdio, WidenedAccess, Widening};
 
 use crate::context::Context;
 
@@ -38,6 +39,7 @@ pub(crate) enum Otherwise {
 pub(crate) struct Resolved {
     pub(crate) fact: CommandFact,
     cwd: PathBuf,
+    widened: Vec<Widening>,
 }
 
 /// Works out what would run. Blocks for a few system calls.
@@ -55,20 +57,25 @@ pub(crate) fn resolve(context: &Context, asked: Asked<'_>) -> Result<Resolved, F
             ),
         ));
     }
-    let folder = context.workspace.folder(asked.cwd.unwrap_or("."))?;
+    let folder = context.grounds.working_folder(asked.cwd.unwrap_or("."))?;
     let cwd = folder.real().to_owned();
     let path = asked.env.get("PATH").map(OsString::from);
     let program = find_program(&argv[0], &cwd, path.or_else(|| std::env::var_os("PATH")));
-    Ok(Resolved {
-        fact: CommandFact {
-            line,
-            argv,
-            program: program.map(|path| path.to_string_lossy().into_owned()),
-            cwd: cwd.to_string_lossy().into_owned(),
-            env: asked.env.clone(),
-        },
-        cwd,
-    })
+    let fact = CommandFact {
+        line,
+        argv,
+        program: program.map(|path| path.to_string_lossy().into_owned()),
+        cwd: cwd.to_string_lossy().into_owned(),
+        env: asked.env.clone(),
+    };
+    let mut widened = Vec::new();
+    if let Some(permit) = context.grounds.permit() {
+        permit.refuse_other_command(&fact)?;
+        if permit.mode() == Mode::Sandbox {
+            widened = permit.wall().widen.iter().map(widening).collect();
+        }
+    }
+    Ok(Resolved { fact, cwd, widened })
 }
 
 impl Resolved {
@@ -99,8 +106,18 @@ impl Resolved {
                 .collect(),
             stdio,
             timeout: timeout_ms.map(std::time::Duration::from_millis),
-            widened: Vec::new(),
+            widened: self.widened.clone(),
         }
+    }
+}
+
+fn widening(asked: &Widen) -> Widening {
+    Widening {
+        path: PathBuf::from(&asked.path),
+        access: match asked.access {
+            WidenAccess::Read => WidenedAccess::Read,
+            WidenAccess::Write => WidenedAccess::Write,
+        },
     }
 }
 

@@ -22,7 +22,7 @@ impl Action for List {
 
     async fn execute(call: Call, _params: ListParams) -> Result<ListResult, Failure> {
         Ok(ListResult {
-            terminals: call.context.terminals.list(),
+            terminals: call.context.terminals.list(&call.context.viewer),
         })
     }
 }

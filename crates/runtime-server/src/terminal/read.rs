@@ -16,11 +16,11 @@ impl Action for Read {
     type Result = OutputReadResult;
 
     fn resolve(context: &Context, params: &OutputReadParams) -> Result<Facts, Failure> {
-        Ok(context.terminals.get(&params.terminal_id)?.facts())
+        Ok(context.terminal(&params.terminal_id)?.facts())
     }
 
     async fn execute(call: Call, params: OutputReadParams) -> Result<OutputReadResult, Failure> {
-        let terminal = call.context.terminals.get(&params.terminal_id)?;
+        let terminal = call.context.terminal(&params.terminal_id)?;
         let (part, running) = terminal.read(params.from);
         Ok(OutputReadResult {
             data: part.data.text,

@@ -21,14 +21,14 @@ impl Action for Resize {
 
     fn resolve(context: &Context, params: &ResizeParams) -> Result<Facts, Failure> {
         check_size(params.cols, params.rows)?;
-        let terminal = context.terminals.get(&params.terminal_id)?;
+        let terminal = context.terminal(&params.terminal_id)?;
         pty(&terminal)?;
         Ok(terminal.facts())
     }
 
     async fn execute(call: Call, params: ResizeParams) -> Result<Done, Failure> {
         check_size(params.cols, params.rows)?;
-        let terminal = call.context.terminals.get(&params.terminal_id)?;
+        let terminal = call.context.terminal(&params.terminal_id)?;
         let pty = pty(&terminal)?;
         let size = Winsize {
             ws_col: params.cols,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::action::terminal::{TerminalInfo, TerminalKind};
 use protocol::method::{ExitedParams, OutputStream};
-use protocol::{ErrorKind, Facts, Failure};
+use protocol::{ErrorKind, Facts, Failure, Mode};
 use sandbox::{Outcome, Stdio, Stopper};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
@@ -44,10 +44,31 @@ struct Listed {
     opened: u64,
 }
 
+/// Who asks for terminals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Viewer {
+    /// Whoever started the runtime: it sees all of them.
+    Everybody,
+    /// A session behind a gate, which sees those that it opened.
+    Session(Option<String>),
+}
+
+impl Viewer {
+    fn sees(&self, terminal: &Terminal) -> bool {
+        match self {
+            Self::Everybody => true,
+            Self::Session(session) => terminal.session == *session,
+        }
+    }
+}
+
 /// One of them.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub(crate) id: String,
+    session: Option<String>,
+    /// How what runs in it is held.
+    pub(crate) mode: Mode,
     kind: TerminalKind,
     running: Resolved,
     stopper: Stopper,
@@ -152,6 +173,8 @@ impl Terminals {
             listed.opened += 1;
             let terminal = Arc::new(Terminal {
                 id: format!("t{}", listed.opened),
+                session: call.session.clone(),
+                mode: call.mode(),
                 kind,
                 running,
                 stopper: process.stopper.clone(),
@@ -209,15 +232,18 @@ impl Terminals {
         id
     }
 
-    /// The one of this name.
-    pub(crate) fn get(&self, id: &str) -> Result<Arc<Terminal>, Failure> {
+    /// The one of this name, where the viewer sees it.
+    pub(crate) fn get(&self, id: &str, viewer: &Viewer) -> Result<Arc<Terminal>, Failure> {
         let listed = self.listed();
-        let found = listed.all.iter().find(|terminal| terminal.id == id);
+        let mut seen = listed.all.iter().filter(|terminal| viewer.sees(terminal));
+        let found = seen.find(|terminal| terminal.id == id);
         found.cloned().ok_or_else(|| unknown(id))
     }
 
-    pub(crate) fn list(&self) -> Vec<TerminalInfo> {
-        self.listed().all.iter().map(|it| it.info()).collect()
+    pub(crate) fn list(&self, viewer: &Viewer) -> Vec<TerminalInfo> {
+        let listed = self.listed();
+        let seen = listed.all.iter().filter(|terminal| viewer.sees(terminal));
+        seen.map(|terminal| terminal.info()).collect()
     }
 
     /// Takes it off the list.

@@ -2,7 +2,7 @@
 
 use protocol::action::fs::Done;
 use protocol::action::terminal::WriteParams;
-use protocol::{ActionName, Data, ErrorKind, Facts, Failure};
+use protocol::{ActionName, Data, ErrorKind, Facts, Failure, Mode};
 
 use super::stream::Sink;
 use super::terminals::Terminal;
@@ -20,15 +20,16 @@ impl Action for Write {
     type Result = Done;
 
     fn resolve(context: &Context, params: &WriteParams) -> Result<Facts, Failure> {
-        let terminal = context.terminals.get(&params.terminal_id)?;
+        let terminal = context.terminal(&params.terminal_id)?;
         pty(&terminal)?;
         Ok(terminal.facts())
     }
 
     async fn execute(call: Call, params: WriteParams) -> Result<Done, Failure> {
         let bytes = Data::decode(params.data, params.encoding)?;
-        let terminal = call.context.terminals.get(&params.terminal_id)?;
+        let terminal = call.context.terminal(&params.terminal_id)?;
         let keyboard = pty(&terminal)?;
+        refuse_beyond_permit(&terminal, call.mode())?;
         if !terminal.is_running() {
             return Err(ended(&terminal));
         }
@@ -48,6 +49,21 @@ impl Action for Write {
             changed: !bytes.is_empty(),
         })
     }
+}
+
+/// Who may act in the sandbox alone must not act through a terminal that stands outside it.
+fn refuse_beyond_permit(terminal: &Terminal, mode: Mode) -> Result<(), Failure> {
+    if terminal.mode <= mode {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::Forbidden,
+        format!(
+            "`{}` runs in {} mode and this is permitted in {mode} mode. Ask for it in {} mode, or open another terminal.",
+            terminal.id, terminal.mode, terminal.mode
+        ),
+    )
+    .with("terminal_id", terminal.id.as_str()))
 }
 
 /// Where to type; a background command has no such thing.

@@ -14,7 +14,7 @@ use protocol::facts::EntryKind;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::{Workspace, kind_of};
+use super::{Extent, Workspace, kind_of};
 
 /// What to do with a symbolic link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,11 @@ impl Workspace {
             Final::Followed => FLAGS,
             Final::Itself => FLAGS | OFlags::NOFOLLOW,
         };
-        let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let how = ResolveFlags::NO_MAGICLINKS
+            | match self.extent {
+                Extent::Folder => ResolveFlags::BENEATH,
+                Extent::Everything => ResolveFlags::IN_ROOT,
+            };
         for _ in 0..RETRIES {
             match rustix::fs::openat2(&self.root, path, flags, Mode::empty(), how) {
                 Ok(fd) => return Ok(fd),
@@ -71,8 +75,10 @@ impl Workspace {
 
         while let Some(name) = names.pop() {
             if name == ".." {
-                // Above the workspace there is nothing.
-                folders.pop().ok_or(Errno::XDEV)?;
+                // Above the workspace there is nothing; above `/` there is `/`.
+                if folders.pop().is_none() && self.extent == Extent::Folder {
+                    return Err(Errno::XDEV);
+                }
                 continue;
             }
             let here = folders.last().map_or(self.root.as_fd(), |fd| fd.as_fd());
@@ -201,6 +207,32 @@ mod tests {
             let answers = both_ways(&workspace, path, Final::Followed);
             assert_eq!(answers, (expected.clone(), expected), "{path}");
         }
+    }
+
+    #[test]
+    fn from_everything_no_path_leads_out() {
+        let (outer, workspace) = tree();
+        let outer = outer.path().canonicalize().unwrap();
+        let inside = workspace.real().to_owned();
+        let everything = Workspace::everything().unwrap();
+        for (path, followed) in [
+            ("a/b/file", Ok(inside.join("a/b/file"))),
+            ("absolute/b", Ok(inside.join("a/b"))),
+            ("out", Ok(outer.join("secret"))),
+            ("absolute-out", Ok(outer.join("secret"))),
+            ("up/secret", Ok(outer.join("secret"))),
+            ("../inside/a", Ok(inside.join("a"))),
+            ("missing", Err(Errno::NOENT)),
+            ("round", Err(Errno::LOOP)),
+        ] {
+            let path = inside.join(path);
+            let asked = path.strip_prefix("/").unwrap().to_str().unwrap();
+            let expected = followed.map(|path: PathBuf| path.strip_prefix("/").unwrap().to_owned());
+            let answers = both_ways(&everything, asked, Final::Followed);
+            assert_eq!(answers, (expected.clone(), expected), "{asked}");
+        }
+        let above = both_ways(&everything, "../../../", Final::Followed);
+        assert_eq!(above, (Ok(PathBuf::new()), Ok(PathBuf::new())));
     }
 
     #[test]

@@ -136,7 +136,7 @@ impl Place {
         &self.real
     }
 
-    /// The same from the workspace down.
+    /// The same from the workspace down; beyond the workspace it is the real path.
     #[must_use]
     pub fn relative(&self) -> &Path {
         &self.relative
@@ -155,22 +155,6 @@ impl Place {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(refusal::of(errno, &self.asked)),
-        }
-    }
-
-    /// What a write would replace: nothing, a regular file, or a link that stays inside.
-    pub(crate) fn replaceable(&self, workspace: &Workspace) -> Result<Option<Stat>, Failure> {
-        let Some(stat) = self.entry()? else {
-            return Ok(None);
-        };
-        match kind_of(&stat) {
-            EntryKind::File => Ok(Some(stat)),
-            EntryKind::Symlink => match workspace.find(&self.asked, Final::Followed) {
-                Ok(_) => Ok(Some(stat)),
-                Err(failure) if failure.kind == ErrorKind::NotFound => Ok(Some(stat)),
-                Err(failure) => Err(failure),
-            },
-            EntryKind::Directory | EntryKind::Other => Err(refusal::not_a_file(&stat, &self.asked)),
         }
     }
 

@@ -50,12 +50,12 @@ proptest! {
     fn what_is_found_is_inside(path in path()) {
         let fixture = tree();
         for last in [Final::Followed, Final::Itself] {
-            if let Ok(found) = fixture.context.workspace.find(&path, last) {
+            if let Ok(found) = fixture.context.grounds.workspace().find(&path, last) {
                 prop_assert!(found.real().starts_with(fixture.path("")));
                 prop_assert_eq!(fixture.path("").join(found.relative()), found.real());
             }
         }
-        if let Ok(place) = fixture.context.workspace.place(&path) {
+        if let Ok(place) = fixture.context.grounds.workspace().place(&path) {
             prop_assert!(place.real().starts_with(fixture.path("")));
         }
         if let Some(answer) = run(&fixture, "fs.read", json!({"path": path})) {

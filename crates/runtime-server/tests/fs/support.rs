@@ -47,7 +47,7 @@ impl Fixture {
     }
 
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
-        self.context.workspace.real().join(relative)
+        self.context.grounds.workspace().real().join(relative)
     }
 
     pub(crate) fn outside(&self, relative: &str) -> PathBuf {
@@ -82,7 +82,7 @@ impl Fixture {
             }
         }
         let mut found = Vec::new();
-        let root = self.context.workspace.real();
+        let root = self.context.grounds.workspace().real();
         below(root, root, &mut found);
         found.sort();
         found

@@ -9,6 +9,7 @@
 
 mod background;
 mod ending;
+mod gated;
 mod listen;
 mod once;
 mod pty;
@@ -27,6 +28,7 @@ fn main() -> std::process::ExitCode {
     trials.extend(pty::trials());
     trials.extend(once::trials());
     trials.extend(ending::trials());
+    trials.extend(gated::trials());
     trials.extend(listen::trials());
     trials.push(listen::with_time_standing_still());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

@@ -77,9 +77,13 @@ async fn facts_that_changed_are_refused() {
 
 async fn a_permit_is_refused_where_there_is_no_gate() {
     let client = client().await;
-    for extra in ["permit", "wall"] {
+    let digest = protocol::Digest::of(b"decided");
+    for (extra, value) in [
+        ("permit", json!({"digest": digest, "mode": "sandbox"})),
+        ("wall", json!({})),
+    ] {
         let mut request = json!({"id": "1", "action": "fs.stat", "params": {"path": "."}});
-        request[extra] = json!({"net": "all"});
+        request[extra] = value;
         let refused = client
             .remote
             .call::<_, Value>("action/execute", &request)

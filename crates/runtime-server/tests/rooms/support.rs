@@ -1,20 +1,21 @@
 //! A client on the other end of a pipe, and a look at the machine from outside the rooms.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use protocol::method::{
     ACTION_OUTPUT, ExitedParams, OutputParams, OutputStream, RUNTIME_STATUS, StatusResult,
-    TERMINAL_EXITED,
+    TERMINAL_EXITED, WALL_ASK,
 };
 use protocol::sandbox::Tier;
+use protocol::wall::{WallAskParams, WallAskResult};
 use protocol::{Data, Failure};
 use rpc::{Answer, End, Limits, Notification, Peer, Remote, Request, Service};
 use runtime_server::{Entrance, RoomSettings, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::DuplexStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -26,11 +27,34 @@ pub(crate) enum Told {
     Status(StatusResult),
 }
 
-struct Listening(mpsc::UnboundedSender<Told>);
+/// A question of the runtime's, to be answered by the test.
+#[allow(dead_code, reason = "no test asks yet")]
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) asked: WallAskParams,
+    /// Dropped when the runtime no longer wants to know.
+    pub(crate) answer: oneshot::Sender<WallAskResult>,
+}
+
+struct Listening {
+    told: mpsc::UnboundedSender<Told>,
+    questions: mpsc::UnboundedSender<Question>,
+}
 
 impl Service for Listening {
     async fn request(&self, request: Request) -> Answer {
-        Err(request.unknown())
+        if request.method != WALL_ASK {
+            return Err(request.unknown());
+        }
+        let (answer, answered) = oneshot::channel();
+        let question = Question {
+            asked: request.read()?,
+            answer,
+        };
+        self.questions
+            .send(question)
+            .map_err(|_| request.unknown())?;
+        rpc::answer(&answered.await.map_err(|_| request.unknown())?)
     }
 
     async fn notification(&self, notification: Notification) {
@@ -40,7 +64,7 @@ impl Service for Listening {
             RUNTIME_STATUS => Told::Status(notification.read().unwrap()),
             method => panic!("the runtime told `{method}`"),
         };
-        let _ = self.0.send(told);
+        let _ = self.told.send(told);
     }
 }
 
@@ -53,11 +77,17 @@ pub(crate) struct Served {
 }
 
 pub(crate) fn serve() -> Served {
+    serve_at(Entrance::Pipe)
+}
+
+fn serve_at(entrance: Entrance) -> Served {
     let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let own = state.path().join("ward");
+    std::fs::create_dir(&own).unwrap();
     let runtime = Runtime::open(RuntimeOptions {
         workspace: folder.path().to_owned(),
         rooms: RoomSettings {
-            state: state.path().to_owned(),
+            state: own,
             own: Vec::new(),
             minimum: Tier::Walls,
             net: sandbox::Net::None,
@@ -74,9 +104,7 @@ pub(crate) fn serve() -> Served {
     let stopping = stop.clone();
     let serving = tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(there);
-        runtime
-            .serve(reader, writer, Entrance::Pipe, stopping)
-            .await
+        runtime.serve(reader, writer, entrance, stopping).await
     });
     Served {
         stream,
@@ -90,6 +118,8 @@ pub(crate) fn serve() -> Served {
 pub(crate) struct Client {
     pub(crate) remote: Remote,
     pub(crate) told: mpsc::UnboundedReceiver<Told>,
+    #[allow(dead_code, reason = "no test asks yet")]
+    pub(crate) questions: mpsc::UnboundedReceiver<Question>,
     pub(crate) stop: CancellationToken,
     pub(crate) serving: JoinHandle<End>,
     pub(crate) talking: JoinHandle<End>,
@@ -98,16 +128,33 @@ pub(crate) struct Client {
 
 /// A client that has not said `initialize`.
 pub(crate) fn connect() -> Client {
-    let served = serve();
+    connect_to(serve())
+}
+
+/// A gate that has said `initialize` to a runtime of its own.
+pub(crate) async fn gate() -> Client {
+    let gate = connect_to(serve_at(Entrance::Gate));
+    let known: Value = gate.remote.call("initialize", &json!({})).await.unwrap();
+    assert_eq!(known["authority"], "gated");
+    gate
+}
+
+fn connect_to(served: Served) -> Client {
     let (reader, writer) = tokio::io::split(served.stream);
     let (peer, remote) = Peer::new(reader, writer, Limits::default());
     let (tell, told) = mpsc::unbounded_channel();
+    let (ask, questions) = mpsc::unbounded_channel();
+    let listening = Listening {
+        told: tell,
+        questions: ask,
+    };
     Client {
         remote,
         told,
+        questions,
         stop: served.stop,
         serving: served.serving,
-        talking: tokio::spawn(peer.run(Listening(tell))),
+        talking: tokio::spawn(peer.run(listening)),
         folders: served.folders,
     }
 }
@@ -169,8 +216,99 @@ impl Client {
         std::iter::from_fn(|| self.told.try_recv().ok()).collect()
     }
 
+    pub(crate) async fn resolve(&self, action: &str, params: Value) -> Result<Value, Failure> {
+        let request = json!({"action": action, "params": params});
+        let resolved: Value = self.remote.call("action/resolve", &request).await?;
+        Ok(resolved["facts"].clone())
+    }
+
+    /// What a gate does: asks for the facts, decides, and sends them with its permit.
+    pub(crate) async fn permitted(&self, permitted: Permitted<'_>) -> Result<Value, Failure> {
+        let request = self.decide(permitted).await?;
+        self.remote.call("action/execute", &request).await
+    }
+
+    /// The same, up to the request.
+    pub(crate) async fn decide(&self, permitted: Permitted<'_>) -> Result<Value, Failure> {
+        let Permitted {
+            id,
+            session,
+            action,
+            params,
+            mode,
+            wall,
+        } = permitted;
+        let facts = self.resolve(action, params.clone()).await?;
+        Ok(json!({
+            "id": id,
+            "session": session,
+            "action": action,
+            "params": params,
+            "permit": {"digest": protocol::Digest::of(b"decided"), "mode": mode},
+            "wall": wall,
+            "expect": facts,
+        }))
+    }
+
+    /// Ward's own folder.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folders.1.path().canonicalize().unwrap().join("ward")
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folders.0.path()
+    }
+}
+
+/// An action as a gate permits it.
+#[derive(Debug, Clone)]
+pub(crate) struct Permitted<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) session: Option<&'a str>,
+    pub(crate) action: &'a str,
+    pub(crate) params: Value,
+    pub(crate) mode: &'a str,
+    pub(crate) wall: Value,
+}
+
+impl<'a> Permitted<'a> {
+    pub(crate) fn new(id: &'a str, action: &'a str, params: Value) -> Self {
+        Self {
+            id,
+            session: None,
+            action,
+            params,
+            mode: "sandbox",
+            wall: json!({}),
+        }
+    }
+
+    pub(crate) fn beyond(self) -> Self {
+        Self {
+            wall: json!({"beyond": true}),
+            ..self
+        }
+    }
+
+    pub(crate) fn widened(self, path: &Path, access: &str) -> Self {
+        Self {
+            wall: json!({"widen": [{"path": path, "access": access}]}),
+            ..self
+        }
+    }
+
+    pub(crate) fn in_full(self) -> Self {
+        Self {
+            mode: "full",
+            ..self
+        }
+    }
+
+    pub(crate) fn of(self, session: &'a str) -> Self {
+        Self {
+            session: Some(session),
+            ..self
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
 use protocol::sandbox::Tier;
-use rustix::fs::CWD;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{
     MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_bind_recursive, move_mount,
     open_tree,
@@ -219,20 +219,34 @@ fn hide(sockets: &[OsText]) -> Result<(), Refused> {
 }
 
 /// Takes copies of the paths that widen the wall from the tree outside. For the holder: the kernel
-/// lets only the namespace that holds that tree take parts of it.
+/// lets only the namespace that holds that tree take parts of it. Where there are only walls, the
+/// command sees the tree outside, and Landlock alone is told.
 pub(crate) fn widenings(room: &Room, spawn: &Spawn) -> Result<Vec<OwnedFd>, Refused> {
+    if room.plan.tier != Tier::Room {
+        return Ok(Vec::new());
+    }
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_RECURSIVE
-        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+        | OpenTreeFlags::AT_EMPTY_PATH;
     let take = |widening: &Widening| {
         let path = &widening.path;
         let failed = |why: String| (Layer::Widening, format!("{}: {why}", path.display()));
         let Some(host) = &room.host else {
             return Err(failed("this room cannot be widened".into()));
         };
+        // A real path has no links in it. One that is there now was put there since.
         let relative = path.strip_prefix("/").unwrap_or(path);
-        open_tree(host, relative, flags).map_err(|error| failed(error.to_string()))
+        let opened = openat2(
+            host,
+            relative,
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::NO_SYMLINKS,
+        );
+        opened
+            .and_then(|opened| open_tree(opened, "", flags))
+            .map_err(|error| failed(error.to_string()))
     };
     spawn.widened.iter().map(take).collect()
 }
@@ -285,8 +299,8 @@ fn terminal(size: Size, report: &Wire) -> Result<Vec<OwnedFd>, Refused> {
     let master = rustix::pty::openpt(flags).map_err(&failed)?;
     rustix::pty::unlockpt(&master).map_err(&failed)?;
     let name = rustix::pty::ptsname(&master, Vec::new()).map_err(&failed)?;
-    let open = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
-    let slave = rustix::fs::open(name, open, rustix::fs::Mode::empty()).map_err(&failed)?;
+    let open = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name, open, Mode::empty()).map_err(&failed)?;
     let window = rustix::termios::Winsize {
         ws_col: size.cols,
         ws_row: size.rows,
@@ -363,6 +377,8 @@ fn widened_rules(room: &Room, spawn: &Spawn) -> Rules {
         .iter()
         .filter(|w| w.access == WidenedAccess::Write);
     rules.writable.extend(written.map(|w| w.path.clone()));
+    let all = spawn.widened.iter().map(|w| w.path.clone());
+    rules.readable.extend(all);
     rules
 }
 

@@ -25,5 +25,6 @@ pub(crate) mod supervise;
 mod sweep;
 pub(crate) mod sys;
 mod toolchains;
+pub(crate) mod widen;
 pub(crate) mod wire;
 pub(crate) mod workspace;

@@ -1,4 +1,5 @@
-//! `ward runtime`: the runtime server, standalone, over standard input and output or on a port.
+//! `ward runtime`: the runtime server, standalone over standard input and output or on a port, or
+//! behind the gate that started it.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use protocol::method::Authority;
 use runtime_server::{
     Listener, Reach, RoomSettings, Runtime, RuntimeOptions, Token, serve_listen, serve_stdio,
     stop_on_signals,
@@ -53,15 +55,30 @@ pub(crate) struct Args {
     /// Let other machines connect; they still have to know the token
     #[arg(long, requires = "listen")]
     allow_remote: bool,
+
+    /// Take the permits of the gate that started this process, and do nothing without one
+    #[arg(long, requires = "stdio", hide = true)]
+    gated: bool,
+
+    /// A folder of Ward's own, beside the usual ones, that no action may touch
+    #[arg(long, value_name = "DIR", requires = "gated", hide = true)]
+    own: Vec<PathBuf>,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = settings::read()?;
+    let mut own = folders::own()?;
+    own.extend(args.own);
+    let authority = if args.gated {
+        Authority::Gated
+    } else {
+        Authority::Standalone
+    };
     let runtime = Runtime::open(RuntimeOptions {
         workspace: workspace::find(args.workspace.as_deref())?,
         rooms: RoomSettings {
             state: folders::state()?,
-            own: folders::own()?,
+            own,
             minimum: settings.minimum,
             net: Net::None,
             limits: settings.limits,
@@ -77,7 +94,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .build()
         .context("Ward could not start its threads")?;
     let result = match args.listen {
-        None => threads.block_on(over_stdio(runtime)),
+        None => threads.block_on(over_stdio(runtime, authority)),
         Some(addr) => {
             let reach = if args.allow_remote {
                 Reach::Anywhere
@@ -91,9 +108,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-async fn over_stdio(runtime: Arc<Runtime>) -> anyhow::Result<()> {
+async fn over_stdio(runtime: Arc<Runtime>, authority: Authority) -> anyhow::Result<()> {
     let stop = stop_on_signals().context("Ward could not prepare for signals")?;
-    serve_stdio(runtime, stop)
+    serve_stdio(runtime, authority, stop)
         .await
         .context("Standard input or output cannot be used")?;
     Ok(())
