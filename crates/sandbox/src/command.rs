@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,7 +83,13 @@ impl Running {
     /// command started is left.
     #[must_use]
     pub fn wait(self) -> Outcome {
-        let watch = self.watched.watch();
+        self.wait_hearing(None)
+    }
+
+    /// Likewise, and ends the command where that is asked for meanwhile. It takes no second thread.
+    #[must_use]
+    pub fn wait_hearing(self, interrupts: Option<&mut dyn Interrupts>) -> Outcome {
+        let watch = self.watched.watch(interrupts);
         let mut report = SandboxReport::quiet(self.tier);
         report.stopped = watch.seen.stopped;
         report.scratch = watch.seen.scratch;
@@ -101,6 +107,24 @@ impl Running {
             report,
         }
     }
+}
+
+/// Somebody who may want a command to end, asked by the thread that watches over it.
+pub trait Interrupts {
+    /// Can be read from when there is something to hear.
+    fn heard(&self) -> BorrowedFd<'_>;
+
+    /// What there is to hear, now.
+    fn next(&mut self) -> Option<Interrupt>;
+}
+
+/// How a command shall end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// It is asked, and ended for good where it has not 100 ms later.
+    Ask,
+    /// At once.
+    Kill,
 }
 
 /// Stops a command and all that it started.

@@ -25,7 +25,7 @@ use std::sync::OnceLock;
 
 use protocol::sandbox::{SandboxStatus, Tier};
 
-pub use command::{Command, End, Outcome, Running, Stdio, Stopper};
+pub use command::{Command, End, Interrupt, Interrupts, Outcome, Running, Stdio, Stopper};
 pub use error::SandboxError;
 pub use room::{Room, RoomOptions};
 pub use wall::{Limits, Net, Wall, WidenedAccess, Widening};

@@ -1,7 +1,7 @@
 //! Watches over one command from outside: hears what the wall stopped, keeps time and memory, and
 //! knows that nothing is left when it ends.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::limits;
 use super::message::Report;
 use super::notify::{Seen, Watcher, serve};
 use super::wire::Wire;
-use crate::command::{End, Stopper};
+use crate::command::{End, Interrupt, Interrupts, Stopper};
 use crate::gateway::Gateway;
 
 /// How long a command has between being asked to end and being ended.
@@ -59,7 +59,7 @@ pub(crate) struct Watch {
 
 impl Watched {
     /// Watches to the end.
-    pub(crate) fn watch(mut self) -> Watch {
+    pub(crate) fn watch(mut self, mut interrupts: Option<&mut dyn Interrupts>) -> Watch {
         let mut end = None;
         let mut silent = false;
         let mut limit = None;
@@ -74,7 +74,8 @@ impl Watched {
             };
             let wake = next.into_iter().chain(next_look).min();
             let wait = wake.map(|at| at.saturating_duration_since(Instant::now()));
-            let ready = self.poll(wait, silent);
+            let heard = interrupts.as_ref().map(|interrupts| interrupts.heard());
+            let ready = self.poll(wait, silent, heard);
 
             match (ready.listener, &self.listener) {
                 (Heard::Calls, Some(listener)) if serve(listener, &mut self.watcher) => {}
@@ -99,6 +100,20 @@ impl Watched {
             }
 
             let now = Instant::now();
+            let mut interrupts = interrupts.as_mut().filter(|_| ready.interrupts);
+            while let Some(interrupt) = interrupts.as_mut().and_then(|who| who.next()) {
+                ending = match (interrupt, ending) {
+                    (Interrupt::Ask, Ending::No) => {
+                        self.stopper.ask();
+                        Ending::Asked(now)
+                    }
+                    (Interrupt::Ask, Ending::Asked(_) | Ending::Ended) => ending,
+                    (Interrupt::Kill, _) => {
+                        self.stopper.kill();
+                        Ending::Ended
+                    }
+                };
+            }
             match ending {
                 Ending::No if deadline.is_some_and(|at| now >= at) => {
                     limit = Some(Limit::Time);
@@ -149,7 +164,7 @@ impl Watched {
         }
     }
 
-    fn poll(&self, wait: Option<Duration>, silent: bool) -> Ready {
+    fn poll(&self, wait: Option<Duration>, silent: bool, heard: Option<BorrowedFd<'_>>) -> Ready {
         let mut fds = vec![PollFd::new(&*self.stopper.init, PollFlags::IN)];
         let report = (!silent).then(|| {
             fds.push(PollFd::new(&self.reports, PollFlags::IN));
@@ -161,6 +176,10 @@ impl Watched {
         });
         let gateway = self.gateway.waiting().map(|socket| {
             fds.push(PollFd::from_borrowed_fd(socket, PollFlags::IN));
+            fds.len() - 1
+        });
+        let interrupts = heard.map(|heard| {
+            fds.push(PollFd::from_borrowed_fd(heard, PollFlags::IN));
             fds.len() - 1
         });
         let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
@@ -177,6 +196,7 @@ impl Watched {
             report: ready(report),
             listener: heard,
             gateway: ready(gateway),
+            interrupts: ready(interrupts),
         }
     }
 }
@@ -187,6 +207,7 @@ struct Ready {
     report: bool,
     listener: Heard,
     gateway: bool,
+    interrupts: bool,
 }
 
 /// What init said.

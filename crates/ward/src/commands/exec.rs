@@ -100,7 +100,7 @@ fn execute(args: Args) -> anyhow::Result<Outcome> {
     limits.memory = args.memory.map_or(limits.memory, |size| size.0);
     limits.pids = args.pids.unwrap_or(limits.pids);
 
-    let signals = signals::Signals::catch()?;
+    let mut signals = signals::Signals::catch()?;
     let room = Room::open(RoomOptions {
         wall: Wall {
             workspace,
@@ -119,8 +119,7 @@ fn execute(args: Args) -> anyhow::Result<Outcome> {
         timeout: args.timeout.map(|span| span.0),
         widened: Vec::new(),
     })?;
-    signals.pass_on_to(running.stopper())?;
-    Ok(running.wait())
+    Ok(running.wait_hearing(Some(&mut signals)))
 }
 
 fn code(end: End) -> ExitCode {
