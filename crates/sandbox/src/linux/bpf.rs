@@ -142,31 +142,48 @@ impl Program {
             program.push(jump(JUMP_GREATER_OR_EQUAL, foreign, 0, 1));
             program.push(give(Verdict::Errno(libc::ENOSYS)));
         }
-        let calls: Vec<(u32, Vec<Instruction>)> = self.calls.into_iter().collect();
-        program.extend(tree(&calls));
+        program.extend(tree(&spans(self.calls)));
         program
     }
 }
 
-/// Searches for the number that is loaded.
-fn tree(calls: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
-    match calls {
-        [] => vec![give(Verdict::Allow)],
-        [(number, body)] => {
-            let mut leaf = vec![jump(JUMP_EQUAL, *number, 1, 0), give(Verdict::Allow)];
-            leaf.extend(body);
-            leaf.push(give(Verdict::Allow));
-            leaf
+/// Numbers that meet the same, up to where the next span begins.
+type Span = (u32, Vec<Instruction>);
+
+/// All numbers there are. Neighbours that meet the same are one span: what it costs to put a filter
+/// up grows with its length.
+fn spans(calls: BTreeMap<u32, Vec<Instruction>>) -> Vec<Span> {
+    let allowed = || vec![give(Verdict::Allow)];
+    let mut spans: Vec<Span> = vec![(0, allowed())];
+    for (number, mut body) in calls {
+        // A plain verdict is all there is; behind a test comes what did not pass it.
+        if body.len() > 1 {
+            body.push(give(Verdict::Allow));
         }
+        spans.pop_if(|(begin, _)| *begin == number);
+        spans.push((number, body));
+        spans.push((number.saturating_add(1), allowed()));
+    }
+    spans.dedup_by(|next, span| next.1 == span.1);
+    spans
+}
+
+/// Searches for the number that is loaded.
+fn tree(spans: &[Span]) -> Vec<Instruction> {
+    match spans {
+        [] => vec![give(Verdict::Allow)],
+        [(_, body)] => body.clone(),
         _ => {
-            let (low, high) = calls.split_at(calls.len() / 2);
+            let (low, high) = spans.split_at(spans.len() / 2);
             let (below, above) = (tree(low), tree(high));
             // A comparison reaches no further than 255 instructions, a plain jump as far as needed.
-            let past = u32::try_from(below.len()).unwrap_or(u32::MAX);
-            let mut node = vec![
-                jump(JUMP_GREATER_OR_EQUAL, high[0].0, 0, 1),
-                statement(JUMP, past),
-            ];
+            let mut node = match u8::try_from(below.len()) {
+                Ok(past) => vec![jump(JUMP_GREATER_OR_EQUAL, high[0].0, past, 0)],
+                Err(_) => vec![
+                    jump(JUMP_GREATER_OR_EQUAL, high[0].0, 0, 1),
+                    statement(JUMP, u32::try_from(below.len()).unwrap_or(u32::MAX)),
+                ],
+            };
             node.extend(below);
             node.extend(above);
             node
