@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{aside, completions, doctor, exec, gate, policy, roles, runtime, serve};
+use crate::commands::{
+    aside, completions, doctor, exec, gate, policy, roles, runtime, serve, trust,
+};
 use crate::{console, log};
 
 /// What Ward exits with where it failed itself, for `ward exec`: what `env`, `timeout` and others
@@ -53,6 +55,7 @@ enum Command {
     Gate(gate::Args),
     Roles(roles::Args),
     Policy(policy::Args),
+    Trust(trust::Args),
     Aside(aside::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -121,6 +124,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Gate(args) => finish(cli.log, || gate::run(&args)),
         Command::Roles(args) => finish(cli.log, || roles::run(&args)),
         Command::Policy(args) => finish(cli.log, || policy::run(args)),
+        Command::Trust(args) => finish(cli.log, || trust::run(&args)),
         Command::Aside(args) => finish(cli.log, || aside::run(&args)),
         Command::Doctor(args) => finish(cli.log, || doctor::run(&args)),
         Command::Completions(args) => finish(cli.log, || completions::run(&args)),

@@ -24,6 +24,7 @@ fn every_sub_command_has_a_help_worth_reading() {
         "exec",
         "runtime",
         "roles",
+        "trust",
         "policy",
         "aside",
         "doctor",

@@ -11,3 +11,4 @@ mod policy_files;
 pub(crate) mod roles;
 pub(crate) mod runtime;
 pub(crate) mod serve;
+pub(crate) mod trust;

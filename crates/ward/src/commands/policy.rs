@@ -7,13 +7,15 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
+use gate::files::Files;
 use policy::{Asked, Authority, Confinement, Decision, Mode, Place, Time, Verb, Verdict, builtin};
+use protocol::facts::{Access, EntryKind, PathFact};
 use protocol::{ActionName, Facts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::policy_files::{self, Files, Resolved};
+use super::policy_files::{self, Resolved};
 use crate::console::printable;
 use crate::workspace;
 
@@ -21,12 +23,13 @@ use crate::workspace;
 ///
 /// Decisions are made from the role's skills, the mode, and the rules: the built-in ones,
 /// ~/.config/ward/rules.toml and the workspace's ward.toml, of which only deny and ask count until
-/// the workspace is trusted.
+/// the workspace is trusted (`ward trust`).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  \
     ward policy explain --role backend terminal.run command='cargo test && git push'\n  \
     ward policy explain --role watcher fs.write path=src/main.rs content=x\n  \
     ward policy explain net example.com:443\n  \
+    ward policy explain wall .git/config\n  \
     ward policy test policy-tests.toml")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -70,10 +73,11 @@ struct Explain {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
-    /// Such as fs.read or terminal.run; or net
+    /// Such as fs.read or terminal.run; or net or wall, for what a running command was stopped at
     #[arg(value_name = "ACTION")]
     action: String,
-    /// Its parameters: key=text, key:=JSON, or one JSON object; for net, hosts with their ports
+    /// Its parameters: key=text, key:=JSON, or one JSON object; for net, hosts with their ports; for
+    /// wall, paths
     #[arg(value_name = "PARAMS")]
     params: Vec<String>,
 }
@@ -102,21 +106,15 @@ struct Explained<'a> {
 
 fn explain(args: Explain) -> anyhow::Result<ExitCode> {
     let workspace = workspace::find(args.workspace.as_deref())?;
-    let files = Files::read(&workspace)?.sound()?;
-    let (verb, resolved) = if args.action == "net" {
-        let facts = Facts {
-            hosts: args.params,
-            ..Facts::default()
-        };
-        (
-            Verb::Net,
-            Resolved {
-                facts,
-                instead: None,
-            },
-        )
-    } else {
-        action(&workspace, &args.action, read_params(&args.params)?)?
+    let files = policy_files::read_sound(&workspace)?;
+    let known = |facts| Resolved {
+        facts,
+        instead: None,
+    };
+    let (verb, resolved) = match args.action.as_str() {
+        "net" => (Verb::Net, known(hosts(args.params))),
+        "wall" => (Verb::Wall, known(stopped(&workspace, &args.params))),
+        name => action(&workspace, name, read_params(&args.params)?)?,
     };
     let decision = decide(
         &files,
@@ -162,6 +160,30 @@ fn action(
     Ok((Verb::Action(action), resolved))
 }
 
+fn hosts(hosts: Vec<String>) -> Facts {
+    Facts {
+        hosts,
+        ..Facts::default()
+    }
+}
+
+/// Writes that a command was stopped at.
+fn stopped(workspace: &Path, paths: &[String]) -> Facts {
+    let fact = |path: &String| {
+        let path = workspace.join(path);
+        PathFact {
+            kind: path.is_dir().then_some(EntryKind::Directory),
+            path: path.to_string_lossy().into_owned(),
+            access: Access::Write,
+            digest: None,
+        }
+    };
+    Facts {
+        paths: paths.iter().map(fact).collect(),
+        ..Facts::default()
+    }
+}
+
 fn read_params(words: &[String]) -> anyhow::Result<Map<String, Value>> {
     if let [word] = words
         && word.starts_with('{')
@@ -195,7 +217,8 @@ fn decide(
     facts: &Facts,
     workspace: &Path,
 ) -> anyhow::Result<Decision> {
-    let role = files.roles.get(role)?;
+    let role = files.roles.get(role);
+    let role = role.map_err(|error| anyhow::anyhow!(printable(&error.to_string())))?;
     let home = std::env::home_dir();
     let home = home.as_ref().map(|home| home.to_string_lossy());
     let workspace = workspace.to_string_lossy();
@@ -242,6 +265,8 @@ struct Expectation {
     params: Map<String, Value>,
     #[serde(default)]
     hosts: Vec<String>,
+    #[serde(default)]
+    paths: Vec<String>,
     expect: Verdict,
     rule: Option<String>,
 }
@@ -267,7 +292,7 @@ fn test(file: &Path, workspace: &Path) -> anyhow::Result<ExitCode> {
             what.replace("unknown field", "unknown key")
         )
     })?;
-    let files = Files::read(workspace)?.sound()?;
+    let files = policy_files::read_sound(workspace)?;
     let mut out = std::io::stdout().lock();
     let (all, mut failed) = (table.tests.len(), 0);
     for expected in table.tests {
@@ -309,15 +334,13 @@ fn decide_expected(
     expected: &Expectation,
     workspace: &Path,
 ) -> anyhow::Result<Decision> {
-    let (verb, facts) = if expected.action == "net" {
-        let facts = Facts {
-            hosts: expected.hosts.clone(),
-            ..Facts::default()
-        };
-        (Verb::Net, facts)
-    } else {
-        let (verb, resolved) = action(workspace, &expected.action, expected.params.clone())?;
-        (verb, resolved.facts)
+    let (verb, facts) = match expected.action.as_str() {
+        "net" => (Verb::Net, hosts(expected.hosts.clone())),
+        "wall" => (Verb::Wall, stopped(workspace, &expected.paths)),
+        name => {
+            let (verb, resolved) = action(workspace, name, expected.params.clone())?;
+            (verb, resolved.facts)
+        }
     };
     decide(
         files,

@@ -1,11 +1,11 @@
 //! Reads the roles and rules that hold in a workspace, and resolves what an action would touch:
 //! what `ward policy` and `ward roles` share.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use policy::{Mistake, Rules, SkillFile, Source, builtin};
+use gate::files::{Files, Trust};
+use policy::Mistake;
 use protocol::Facts;
 use protocol::facts::{Access, CommandFact, PathFact};
 use runtime_server::context::Context;
@@ -13,98 +13,32 @@ use runtime_server::registry;
 use runtime_server::workspace::Workspace;
 use serde_json::{Map, Value};
 
+use crate::console::printable;
 use crate::folders;
 
-/// What holds in a workspace.
-pub(super) struct Files {
-    pub(super) roles: policy::Roles,
-    pub(super) rules: Rules,
-    /// What is wrong with rules and skill files; the roles keep their own.
-    pub(super) mistakes: Vec<Mistake>,
+/// What decides in a workspace, with its mistakes.
+pub(super) fn read(workspace: &Path) -> anyhow::Result<Files> {
+    let config = folders::config()?;
+    let trust = Trust::read(&config)?;
+    Ok(Files::read(&config, workspace, &trust)?)
 }
 
-impl Files {
-    /// Reads the built-ins, the person's config folder, and the workspace, which nobody has trusted
-    /// as long as there is no way to.
-    pub(super) fn read(workspace: &Path) -> anyhow::Result<Self> {
-        let config = folders::config()?;
-        let mut files = Self {
-            roles: builtin::roles(),
-            rules: Rules::default(),
-            mistakes: Vec::new(),
-        };
-        files.add_rules(builtin::rules());
-        let mut skills = files.skills(&config.join("skills"), Source::Person)?;
-        files.roles_in(&config.join("roles"), Source::Person, &skills)?;
-        files.rules_in(&config.join("rules.toml"), Source::Person)?;
-        skills.extend(files.skills(&workspace.join(".ward/skills"), Source::Untrusted)?);
-        for folder in [".ward/roles", ".claude/agents"] {
-            files.roles_in(&workspace.join(folder), Source::Untrusted, &skills)?;
-        }
-        files.rules_in(&workspace.join("ward.toml"), Source::Untrusted)?;
-        Ok(files)
-    }
+/// The same; refuses to go on with rules that could not be read.
+pub(super) fn read_sound(workspace: &Path) -> anyhow::Result<Files> {
+    let files = read(workspace)?;
+    sound(&files)?;
+    Ok(files)
+}
 
-    /// Refuses to go on with rules that could not be read.
-    pub(super) fn sound(self) -> anyhow::Result<Self> {
-        if self.mistakes.iter().any(is_error) {
-            let told: Vec<String> = self.mistakes.iter().map(Mistake::to_string).collect();
-            bail!("{}", told.join("\nward: "));
-        }
-        Ok(self)
+/// Whether every rule could be read.
+pub(super) fn sound(files: &Files) -> anyhow::Result<()> {
+    if files.refused().is_empty() {
+        return Ok(());
     }
-
-    fn roles_in(
-        &mut self,
-        folder: &Path,
-        source: Source,
-        skills: &[SkillFile],
-    ) -> anyhow::Result<()> {
-        for path in entries(folder)? {
-            if path.extension().is_none_or(|ending| ending != "md") {
-                continue;
-            }
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            if let Some(text) = text_of(&path)? {
-                self.roles
-                    .read(&text, &path.to_string_lossy(), &stem, source, skills);
-            }
-        }
-        Ok(())
-    }
-
-    fn skills(&mut self, folder: &Path, source: Source) -> anyhow::Result<Vec<SkillFile>> {
-        let mut skills = Vec::new();
-        for path in entries(folder)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let file = path.join("SKILL.md");
-            let Some(text) = text_of(&file)? else {
-                continue;
-            };
-            match SkillFile::read(&text, &file.to_string_lossy(), &name, source) {
-                Ok((skill, mistakes)) => {
-                    skills.push(skill);
-                    self.mistakes.extend(mistakes);
-                }
-                Err(mistakes) => self.mistakes.extend(mistakes),
-            }
-        }
-        Ok(skills)
-    }
-
-    fn rules_in(&mut self, file: &Path, source: Source) -> anyhow::Result<()> {
-        if let Some(text) = text_of(file)? {
-            self.add_rules(Rules::read(&text, &file.to_string_lossy(), source));
-        }
-        Ok(())
-    }
-
-    fn add_rules(&mut self, rules: Result<Rules, Vec<Mistake>>) {
-        match rules {
-            Ok(rules) => self.rules.extend(rules),
-            Err(mistakes) => self.mistakes.extend(mistakes),
-        }
-    }
+    // What a workspace says in them must not reach a terminal as it is.
+    let told = files.refused().iter().map(Mistake::to_string);
+    let told: Vec<String> = told.map(|mistake| printable(&mistake)).collect();
+    bail!("{}", told.join("\nward: "));
 }
 
 pub(super) fn is_error(mistake: &Mistake) -> bool {
@@ -112,34 +46,6 @@ pub(super) fn is_error(mistake: &Mistake) -> bool {
         policy::Weight::Error => true,
         policy::Weight::Note => false,
     }
-}
-
-/// What is in a folder, by name; nothing where it is not there.
-fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let told = || format!("{} could not be read", folder.display());
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if missing(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(error).with_context(told),
-    };
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<std::io::Result<_>>()
-        .with_context(told)?;
-    paths.sort();
-    Ok(paths)
-}
-
-fn text_of(file: &Path) -> anyhow::Result<Option<String>> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if missing(&error) => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("{} could not be read", file.display())),
-    }
-}
-
-fn missing(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// What an action would touch, and who says so.

@@ -4,17 +4,19 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use policy::{Mistake, Role};
+use gate::files::Files;
+use policy::Role;
 use serde::Serialize;
 
-use super::policy_files::{Files, is_error};
+use super::policy_files::{self, is_error};
 use crate::console::printable;
 use crate::workspace;
 
 /// List the roles, or check their files
 ///
 /// Roles are Markdown files: Ward's own, those in ~/.config/ward/roles, and those in .ward/roles
-/// and .claude/agents of the workspace, which cannot be used until the workspace is trusted.
+/// and .claude/agents of the workspace, which cannot be used until the workspace is trusted
+/// (`ward trust`).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  \
     ward roles list\n  \
@@ -46,14 +48,16 @@ enum What {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.what {
         What::List { json, workspace } => {
-            let files = Files::read(&workspace::find(workspace.as_deref())?)?;
+            let files = policy_files::read(&workspace::find(workspace.as_deref())?)?;
             if *json {
                 list_json(&files)
             } else {
                 list(&files)
             }
         }
-        What::Check { workspace } => check(&Files::read(&workspace::find(workspace.as_deref())?)?),
+        What::Check { workspace } => check(&policy_files::read(&workspace::find(
+            workspace.as_deref(),
+        )?)?),
     }
 }
 
@@ -125,13 +129,8 @@ fn list_json(files: &Files) -> anyhow::Result<ExitCode> {
 
 fn check(files: &Files) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let mistakes: Vec<&Mistake> = files
-        .roles
-        .mistakes()
-        .iter()
-        .chain(&files.mistakes)
-        .collect();
-    for mistake in &mistakes {
+    let mistakes = &files.mistakes;
+    for mistake in mistakes {
         let weight = if is_error(mistake) { "error" } else { "note" };
         writeln!(out, "{weight}: {}", printable(&mistake.to_string()))?;
     }
