@@ -5,22 +5,8 @@ import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { converse, limit, start } from "./host.mjs";
-
-async function embed(t, at) {
-  const gate = await start(t, ["gate", "--stdio"], at);
-  const it = { ...gate, ...converse(gate.child.stdout, gate.child.stdin) };
-  it.about = await it.connection.sendRequest("initialize", { client: { name: "test" } });
-  it.answer = (asked, decision, more = {}) =>
-    it.connection.sendRequest("permission/respond", { id: asked.id, digest: asked.digest, decision, ...more });
-  return it;
-}
-
-const requested = (it) => it.method === "permission/requested";
-const refused = (fields) => (error) => {
-  for (const [name, value] of Object.entries(fields)) assert.deepEqual(error.data[name], value, name);
-  return true;
-};
+import { embed, refused, requested } from "./embed.mjs";
+import { limit } from "./host.mjs";
 
 test("a host learns who it is, what there is, and how the runtime is", limit, async (t) => {
   const it = await embed(t);

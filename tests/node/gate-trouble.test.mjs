@@ -1,0 +1,149 @@
+// What must hold when things go wrong: processes are killed, files change, people change their mind.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, readdir, rename, symlink, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { embed, refused, requested } from "./embed.mjs";
+import { limit, place } from "./host.mjs";
+
+const backend = { role: "backend" };
+
+test("a runtime server that is killed takes its action along, which is not done again, and the next one works", limit, async (t) => {
+  const it = await embed(t);
+  const [{ process: first }] = (await it.connection.sendRequest("runtime/status", {})).runtimes;
+  const running = it.execute("terminal.run", { command: "echo begun >> log; echo now; sleep 60" }, { id: "long", ...backend });
+  await it.until((said) => said.method === "action/output" && said.id === "long");
+  process.kill(first, "SIGKILL");
+  await assert.rejects(running, refused({ kind: "runtime_lost" }));
+  const next = await it.execute("terminal.run", { command: "cat log" }, backend);
+  assert.equal(next.stdout, "begun\n");
+  const [runtime] = (await it.connection.sendRequest("runtime/status", {})).runtimes;
+  assert.deepEqual([runtime.state, runtime.restarts], ["ready", 1]);
+  assert.notEqual(runtime.process, first);
+  // The same id again gets the same end.
+  await assert.rejects(
+    it.execute("terminal.run", { command: "echo begun >> log; echo now; sleep 60" }, { id: "long", ...backend }),
+    refused({ kind: "runtime_lost" }),
+  );
+});
+
+test("an approval that is open when Ward is killed is open after the restart, and a yes runs the action once", limit, async (t) => {
+  const at = await place(t);
+  const before = await embed(t, at);
+  const target = join(at.home, "outside.txt");
+  const asking = before.execute("fs.write", { path: target, content: "once\n" }, { id: "kept", ...backend });
+  asking.catch(() => {});
+  const asked = await before.until(requested);
+  const pending = join(at.home, ".local/share/ward/pending");
+  assert.equal((await readdir(pending)).length, 1);
+  before.child.kill("SIGKILL");
+  await before.exited;
+
+  const after = await embed(t, at);
+  const again = await after.until(requested);
+  assert.deepEqual({ ...again, method: "", to: "" }, { ...asked, method: "", to: "" });
+  assert.ok(!existsSync(target));
+  await after.answer(again, "allow");
+  // The id still stands for the same action: who asks again learns how it ended.
+  const outcome = await after.execute("fs.write", { path: target, content: "once\n" }, { id: "kept", ...backend });
+  assert.equal(outcome.created, true);
+  assert.equal(await readFile(target, "utf8"), "once\n");
+  assert.deepEqual(await readdir(pending), []);
+  await assert.rejects(after.answer(again, "allow"), refused({ kind: "closed" }));
+});
+
+test("what ran when Ward was killed is lost, and not done again", limit, async (t) => {
+  const at = await place(t);
+  const before = await embed(t, at);
+  const command = { command: "echo begun >> log; echo now; sleep 60" };
+  before.execute("terminal.run", command, { id: "long", ...backend }).catch(() => {});
+  await before.until((said) => said.method === "action/output");
+  before.child.kill("SIGKILL");
+  await before.exited;
+  const after = await embed(t, at);
+  await assert.rejects(after.execute("terminal.run", command, { id: "long", ...backend }), refused({ kind: "runtime_lost" }));
+  assert.equal(await readFile(join(at.workspace, "log"), "utf8"), "begun\n");
+});
+
+test("a link that is swapped between the question and the run asks again about where it leads now", limit, async (t) => {
+  const it = await embed(t);
+  const [harmless, secret, link] = ["harmless", "secret", "link"].map((name) => join(it.home, name));
+  await writeFile(harmless, "harmless\n");
+  await writeFile(secret, "secret\n");
+  await symlink(harmless, link);
+  const reading = it.execute("fs.read", { path: link }, backend);
+  const asked = await it.until(requested);
+  assert.equal(asked.facts.paths[0].path, harmless);
+  await unlink(link);
+  await symlink(secret, link);
+  await it.answer(asked, "allow");
+  const second = await it.until((said) => requested(said) && said.id !== asked.id);
+  assert.equal(second.facts.paths[0].path, secret);
+  await it.answer(second, "deny");
+  await assert.rejects(reading, refused({ kind: "denied" }));
+});
+
+test("a rule that changes after the question makes it another question", limit, async (t) => {
+  const it = await embed(t);
+  const outside = join(it.home, "notes.txt");
+  await writeFile(outside, "mine\n");
+  const reading = it.execute("fs.read", { path: outside }, backend);
+  const asked = await it.until(requested);
+  await mkdir(join(it.home, ".config/ward"), { recursive: true });
+  const rules = `[[rules]]\ndeny = "fs.read(${outside})"\nreason = "private"\n`;
+  await writeFile(join(it.home, ".config/ward/rules.toml.new"), rules);
+  await rename(join(it.home, ".config/ward/rules.toml.new"), join(it.home, ".config/ward/rules.toml"));
+  await it.answer(asked, "allow");
+  await assert.rejects(reading, (error) => {
+    assert.match(error.message, /private/);
+    return refused({ kind: "denied" })(error);
+  });
+});
+
+test("a deny rule beats a grant, and an untrusted workspace's allow is worth nothing", limit, async (t) => {
+  const it = await embed(t);
+  const outside = join(it.home, "notes.txt");
+  await writeFile(outside, "mine\n");
+  const read = () => it.execute("fs.read", { path: outside }, { session: "s", ...backend });
+  const first = read();
+  await it.answer(await it.until(requested), "allow", { scope: "workspace" });
+  await first;
+  await read();
+  await writeFile(join(it.workspace, "ward.toml"), `[[rules]]\ndeny = "fs.read(${outside})"\nreason = "not here"\n`);
+  await assert.rejects(read(), refused({ kind: "denied" }));
+  const other = join(it.home, "other.txt");
+  await writeFile(other, "other\n");
+  await writeFile(join(it.workspace, "ward.toml"), `[[rules]]\nallow = "fs.read(${other})"\n`);
+  const asking = it.execute("fs.read", { path: other }, backend);
+  const asked = await it.until((said) => requested(said) && said.params.path === other);
+  await it.answer(asked, "deny");
+  await assert.rejects(asking, refused({ kind: "denied" }));
+});
+
+test("a command that the wall stopped is run again with the wall widened by exactly that", limit, async (t) => {
+  const it = await embed(t);
+  const git = (...words) => execFileSync("git", ["-C", it.workspace, ...words], { encoding: "utf8" });
+  git("init", "-q");
+  const add = { command: "git remote add origin https://example.com/x.git" };
+  const adding = it.execute("terminal.run", add, { session: "s", ...backend });
+  const asked = await it.until(requested);
+  assert.equal(asked.subject.about, "again");
+  assert.ok(asked.subject.widen.length > 0);
+  for (const { path, access } of asked.subject.widen) {
+    assert.equal(access, "write");
+    assert.ok(path.startsWith(join(it.workspace, ".git/config")), path);
+  }
+  assert.equal(git("remote"), "");
+  await it.answer(asked, "allow");
+  assert.equal((await adding).exit_code, 0);
+  assert.equal(git("remote").trim(), "origin");
+  // For that one command only.
+  const hooks = it.execute("terminal.run", { command: "git remote remove origin" }, { session: "s", ...backend });
+  const second = await it.until((said) => requested(said) && said.id !== asked.id);
+  await it.answer(second, "deny");
+  assert.notEqual((await hooks).exit_code, 0);
+  assert.equal(git("remote").trim(), "origin");
+});
