@@ -10,8 +10,8 @@ use protocol::action::ActionName;
 use protocol::facts::PathFact;
 use protocol::method::{
     ACTION_EXECUTE, ACTION_RESOLVE, Authority, EXIT, ExecuteParams, INITIALIZE, InitializeParams,
-    InitializeResult, RUNTIME_STATUS, ResolveParams, ResolveResult, RuntimeState, SHUTDOWN,
-    StatusResult,
+    InitializeResult, RUNTIME_STATUS, ResolveParams, ResolveResult, RuntimeState, SESSION_CLOSE,
+    SHUTDOWN, SessionCloseParams, SessionCloseResult, StatusResult,
 };
 use protocol::{ErrorKind, Failure};
 use rpc::{Answer, Notification, Remote, Request, Service, answer};
@@ -171,7 +171,11 @@ impl Connection {
         }
         let cancel = request.cancel_token();
         let content = content(&params);
-        let doing = match self.executions.begin(&params.id, content, cancel.clone())? {
+        let session = params.session.as_deref();
+        let begun = self
+            .executions
+            .begin(&params.id, content, session, cancel.clone())?;
+        let doing = match begun {
             Begun::First(doing) => doing,
             Begun::Again(execution) => {
                 return tokio::select! {
@@ -265,10 +269,19 @@ impl Connection {
         if !opens {
             return;
         }
+        self.tell_changes().await;
+    }
+
+    async fn tell_changes(&self) {
         let now = self.context.terminals.counts();
         let changed = std::mem::replace(&mut *lock(&self.told), now) != now;
         if changed {
-            let _ = self.remote.notify(RUNTIME_STATUS, &self.status()).await;
+            let status = self.status();
+            // A client that does not read keeps nobody from ending.
+            tokio::select! {
+                _ = self.remote.notify(RUNTIME_STATUS, &status) => {}
+                () = self.remote.closed() => {}
+            }
         }
     }
 
@@ -283,6 +296,32 @@ impl Connection {
             running: number(self.executions.running()),
             rooms: number(rooms),
             terminals: number(terminals),
+        }
+    }
+
+    /// Ends what runs for a session at once, and forgets its terminals.
+    async fn close_session(&self, request: &Request) -> Answer {
+        let params: SessionCloseParams = request.read()?;
+        let session = params.session.as_deref();
+        let all = async {
+            let (actions, terminals) = tokio::join!(
+                self.executions.cancel_session(session),
+                self.context.terminals.close_session(session)
+            );
+            actions || terminals
+        };
+        let changed = tokio::time::timeout(GRACE, all).await.unwrap_or_else(|_| {
+            tracing::warn!("something of a session did not end in time");
+            true
+        });
+        self.tell_changes().await;
+        answer(&SessionCloseResult { changed })
+    }
+
+    /// Closes rooms that nobody has used for a while.
+    pub(crate) async fn close_idle_rooms(&self) {
+        if self.context.terminals.close_idle_rooms().await {
+            self.tell_changes().await;
         }
     }
 
@@ -338,6 +377,9 @@ impl Service for &Connection {
             ACTION_EXECUTE => self.execute(&request).await,
             ACTION_RESOLVE => self.resolve(&request).await,
             RUNTIME_STATUS => answer(&self.status()),
+            SESSION_CLOSE if self.authority == Authority::Gated => {
+                self.close_session(&request).await
+            }
             SHUTDOWN => self.shutdown().await,
             _ => Err(request.unknown()),
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use protocol::Failure;
+use rpc::Remote;
 
 use crate::grounds::{Beyond, Grounds};
 use crate::permit::Permitted;
@@ -27,7 +28,7 @@ impl Context {
     #[must_use]
     pub fn new(workspace: Arc<Workspace>, rooms: RoomSettings) -> Self {
         Self {
-            terminals: Arc::new(Terminals::new(workspace.real().to_owned(), rooms)),
+            terminals: Arc::new(Terminals::new(workspace.real().to_owned(), rooms, None)),
             grounds: Grounds::workspace_only(workspace),
             viewer: Viewer::Everybody,
         }
@@ -38,9 +39,11 @@ impl Context {
         workspace: Arc<Workspace>,
         beyond: Arc<Beyond>,
         rooms: RoomSettings,
+        gate: Remote,
     ) -> Self {
+        let folder = workspace.real().to_owned();
         Self {
-            terminals: Arc::new(Terminals::new(workspace.real().to_owned(), rooms)),
+            terminals: Arc::new(Terminals::new(folder, rooms, Some(gate))),
             grounds: Grounds::to_look_at(workspace, beyond),
             viewer: Viewer::Everybody,
         }

@@ -39,6 +39,7 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Execution {
     content: u64,
+    session: Option<String>,
     cancel: CancellationToken,
     pub(crate) outcome: SetOnce<Answer>,
 }
@@ -57,6 +58,7 @@ impl Executions {
         &self,
         id: &str,
         content: u64,
+        session: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Begun<'_>, Failure> {
         let mut known = self.known();
@@ -79,6 +81,7 @@ impl Executions {
         }
         let execution = Arc::new(Execution {
             content,
+            session: session.map(ToOwned::to_owned),
             cancel,
             outcome: SetOnce::new(),
         });
@@ -98,10 +101,20 @@ impl Executions {
 
     /// Cancels all that are under way, and waits for their ends.
     pub(crate) async fn cancel_all(&self) {
+        self.cancel(|_| true).await;
+    }
+
+    /// Cancels those of a session, and waits for their ends; whether there were any.
+    pub(crate) async fn cancel_session(&self, session: Option<&str>) -> bool {
+        self.cancel(|execution| execution.session.as_deref() == session)
+            .await
+    }
+
+    async fn cancel(&self, which: impl Fn(&Execution) -> bool) -> bool {
         let running: Vec<Arc<Execution>> = {
             let known = self.known();
             let all = known.by_id.values();
-            all.filter(|execution| execution.outcome.get().is_none())
+            all.filter(|execution| execution.outcome.get().is_none() && which(execution))
                 .cloned()
                 .collect()
         };
@@ -111,6 +124,7 @@ impl Executions {
         for execution in &running {
             execution.outcome.wait().await;
         }
+        !running.is_empty()
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -187,7 +201,7 @@ mod tests {
 
     fn begin<'a>(executions: &'a Executions, id: &str, content: u64) -> Begun<'a> {
         executions
-            .begin(id, content, CancellationToken::new())
+            .begin(id, content, None, CancellationToken::new())
             .unwrap()
     }
 
@@ -228,7 +242,7 @@ mod tests {
         let executions = Executions::default();
         let _doing = first(&executions, "a", 1);
         let failure = executions
-            .begin("a", 2, CancellationToken::new())
+            .begin("a", 2, None, CancellationToken::new())
             .err()
             .unwrap();
         assert_eq!(failure.kind, ErrorKind::Conflict);
@@ -280,7 +294,7 @@ mod tests {
             .map(|number| first(&executions, &number.to_string(), 1))
             .collect();
         let failure = executions
-            .begin("more", 1, CancellationToken::new())
+            .begin("more", 1, None, CancellationToken::new())
             .err()
             .unwrap();
         assert_eq!(failure.kind, ErrorKind::Busy);

@@ -17,7 +17,7 @@ use crate::connection::{Connection, Door};
 use crate::context::Context;
 use crate::grounds::Beyond;
 use crate::listen::UNKNOWN_DEADLINE;
-use crate::terminal::RoomSettings;
+use crate::terminal::{LOOK, RoomSettings};
 use crate::token::Token;
 use crate::workspace::Workspace;
 
@@ -120,7 +120,8 @@ impl Runtime {
             }
             Entrance::Gate => {
                 let beyond = Arc::clone(&self.beyond);
-                let context = Context::gated(workspace, beyond, self.rooms.clone());
+                let rooms = self.rooms.clone();
+                let context = Context::gated(workspace, beyond, rooms, remote.clone());
                 (Authority::Gated, context)
             }
         };
@@ -141,8 +142,18 @@ impl Runtime {
                     std::future::pending::<()>().await;
                 }
             };
+            let idle = async {
+                if authority == Authority::Standalone {
+                    std::future::pending::<Infallible>().await;
+                }
+                loop {
+                    tokio::time::sleep(LOOK).await;
+                    connection.close_idle_rooms().await;
+                }
+            };
             tokio::select! {
                 () = stop.cancelled() => connection.announce_end().await,
+                never = idle => match never {},
                 () = unknown => tracing::info!("a client did not show its token in time"),
             }
             remote.close();

@@ -22,7 +22,7 @@ use crate::wall::Widening;
 pub struct Command {
     /// The words; the program is looked up in `PATH` inside the room.
     pub argv: Vec<OsString>,
-    /// Where it runs: a real path inside the workspace.
+    /// Where it runs: a real path inside the workspace; anywhere where it is trusted.
     pub cwd: PathBuf,
     /// Added to the environment that the room gives.
     pub env: Vec<(OsString, OsString)>,

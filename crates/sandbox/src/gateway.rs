@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use protocol::sandbox::Stopped;
 
-use crate::proxy::{HostList, Proxy, ProxyHandle};
+use crate::proxy::{HostList, Judge, Proxy, ProxyHandle};
 use crate::wall::Net;
 
 /// The socket inside and, once needed, the proxy outside.
 #[derive(Debug)]
 pub(crate) struct Gateway {
-    listener: TcpListener,
-    hosts: HostList,
+    /// None where the network is the machine's own.
+    listener: Option<TcpListener>,
+    judge: Arc<dyn Judge>,
     proxy: Mutex<State>,
 }
 
@@ -22,38 +23,48 @@ pub(crate) struct Gateway {
 enum State {
     Waiting,
     Running(ProxyHandle),
-    /// It could not be started; connections are left without an answer, which is as good as no.
+    /// There is none, or it could not be started; connections are left without an answer, which is as good as no.
     Broken,
 }
 
 impl Gateway {
     pub(crate) fn new(listener: TcpListener, net: &Net) -> Self {
-        let hosts = match net {
-            Net::None => HostList::default(),
-            Net::Hosts(hosts) => hosts.clone(),
+        let judge: Arc<dyn Judge> = match net {
+            Net::None => Arc::new(HostList::default()),
+            Net::Hosts(hosts) => Arc::new(hosts.clone()),
+            Net::Judged(judge) => Arc::clone(judge),
         };
         Self {
-            listener,
-            hosts,
+            listener: Some(listener),
+            judge,
             proxy: Mutex::new(State::Waiting),
+        }
+    }
+
+    /// No way at all: who is trusted needs none.
+    pub(crate) fn none() -> Self {
+        Self {
+            listener: None,
+            judge: Arc::new(HostList::default()),
+            proxy: Mutex::new(State::Broken),
         }
     }
 
     /// The socket to wait on, as long as no proxy does so itself.
     pub(crate) fn waiting(&self) -> Option<BorrowedFd<'_>> {
-        matches!(*self.state(), State::Waiting).then(|| self.listener.as_fd())
+        let listener = self.listener.as_ref()?;
+        matches!(*self.state(), State::Waiting).then(|| listener.as_fd())
     }
 
     /// Starts the proxy, where it does not run yet.
     pub(crate) fn start(&self) {
         let mut state = self.state();
-        if !matches!(*state, State::Waiting) {
+        let (State::Waiting, Some(listener)) = (&*state, &self.listener) else {
             return;
-        }
-        let started = self
-            .listener
+        };
+        let started = listener
             .try_clone()
-            .and_then(|listener| Proxy::start(listener, Arc::new(self.hosts.clone())));
+            .and_then(|listener| Proxy::start(listener, Arc::clone(&self.judge)));
         *state = match started {
             Ok(handle) => State::Running(handle),
             Err(error) => {

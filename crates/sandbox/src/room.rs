@@ -20,10 +20,10 @@ use crate::linux::launch::{Holder, has_one_thread, launch};
 use crate::linux::limits::{self, Cgroup};
 use crate::linux::message::{Failure, Layer, Report, Size, Spawn};
 use crate::linux::notify::Watcher;
-use crate::linux::plan::{Plan, Scratch};
+use crate::linux::plan::{Plan, Scratch, Trust};
 use crate::linux::supervise::Watched;
 use crate::linux::sys::hand_over_quickly;
-use crate::linux::widen::widen;
+use crate::linux::widen::{Widened, widen};
 use crate::linux::wire::Wire;
 use crate::linux::workspace::{Demands, Stay, Workspace};
 use crate::os_text::OsText;
@@ -65,7 +65,8 @@ pub struct Room {
     holder: Mutex<Holder>,
     cgroup: Option<Arc<Cgroup>>,
     environment: Vec<(OsString, OsString)>,
-    workspace: Arc<Mutex<Workspace>>,
+    /// None for commands that are trusted.
+    workspace: Option<Arc<Mutex<Workspace>>>,
     gateway: Arc<Gateway>,
     /// Taken away last, when everything in the room has ended.
     _state: Option<StateFolder>,
@@ -88,6 +89,25 @@ impl Room {
             }
         }
         Err(missing.unwrap_or_else(|| SandboxError::Closed(String::new())))
+    }
+
+    /// Opens a room that confines nothing, for commands that are trusted: they see the machine as
+    /// their user does, run anywhere, and nothing of theirs is swept. It is never a fallback; its
+    /// tier is `none`. What it keeps: the environment is an allowlist, no descriptor passes, and
+    /// all that a command started ends with it, as well as can be had without namespaces.
+    pub fn open_trusted() -> Result<Self, SandboxError> {
+        let plan = Plan::trusted();
+        let (holder, _, ()) = launch(plan.clone(), || ())?;
+        Ok(Self {
+            tier: plan.tier,
+            environment: plan.environment(),
+            plan,
+            holder: Mutex::new(holder),
+            cgroup: None,
+            workspace: None,
+            gateway: Arc::new(Gateway::none()),
+            _state: None,
+        })
     }
 
     fn open_as(tier: Tier, options: &RoomOptions) -> Result<Self, SandboxError> {
@@ -128,7 +148,7 @@ impl Room {
         environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
         Ok(Self {
             tier,
-            workspace: Arc::new(Mutex::new(workspace)),
+            workspace: Some(Arc::new(Mutex::new(workspace))),
             gateway: Arc::new(Gateway::new(proxy, &options.wall.net)),
             plan,
             holder: Mutex::new(holder),
@@ -152,7 +172,7 @@ impl Room {
             .iter()
             .filter(|w| w.access == WidenedAccess::Write);
         let granted = written.map(|widening| widening.path.clone()).collect();
-        let (stay, demands) = Stay::begin(&self.workspace, granted);
+        let (stay, demands) = Stay::begin(self.workspace.as_ref(), granted);
         let spawn = self.request(&command, demands)?;
         let (reports, theirs) = Wire::pair().map_err(|error| failed(Layer::Namespaces, &error))?;
         let streams =
@@ -195,7 +215,8 @@ impl Room {
             started,
             timeout: command.timeout,
             gateway: Arc::clone(&self.gateway),
-            memory: self.cgroup.is_none().then_some(self.plan.memory),
+            memory: (self.cgroup.is_none() && self.plan.trust == Trust::None)
+                .then_some(self.plan.memory),
         };
         Ok(Running {
             stdin: streams.stdin,
@@ -250,7 +271,10 @@ impl Room {
             Stdio::Pty { cols, rows } => Some(Size { cols, rows }),
             Stdio::Piped { .. } | Stdio::Inherit => None,
         };
-        let widened = widen(&self.plan.workspace, demands.protected, &command.widened)?;
+        let widened = match self.plan.trust {
+            Trust::None => widen(&self.plan.workspace, demands.protected, &command.widened)?,
+            Trust::Full => Widened::default(),
+        };
         Ok(Spawn {
             argv: command.argv.iter().cloned().map(OsText).collect(),
             environment,

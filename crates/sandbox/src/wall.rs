@@ -1,8 +1,9 @@
 //! The wall: what a confined command may touch, stated as intent. How it is held is private.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::proxy::HostList;
+use crate::proxy::{HostList, Judge};
 
 /// What the commands of one room may touch.
 #[derive(Debug, Clone)]
@@ -16,13 +17,28 @@ pub struct Wall {
 }
 
 /// What the network is to a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Net {
     /// Its own loopback and nothing else.
     None,
     /// These, by name and port, through the proxy.
     Hosts(HostList),
+    /// Whatever this judge lets through the proxy, asked for each connection while that is held.
+    Judged(Arc<dyn Judge>),
 }
+
+impl PartialEq for Net {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) => true,
+            (Self::Hosts(one), Self::Hosts(other)) => one == other,
+            (Self::Judged(one), Self::Judged(other)) => Arc::ptr_eq(one, other),
+            (Self::None | Self::Hosts(_) | Self::Judged(_), _) => false,
+        }
+    }
+}
+
+impl Eq for Net {}
 
 /// How much a command and all that it starts may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,10 @@ use protocol::{ErrorKind, Failure};
 use sandbox::{Command, End, Outcome, Room, SandboxError, Stopper};
 use tokio::sync::{Semaphore, SetOnce, oneshot};
 
-use super::rooms::{self, Rooms};
+use super::guests::Guest;
+use super::rooms::{self, Key, Rooms};
 use super::stream::{Sink, Source};
+use crate::action::Call;
 
 /// Commands that run at once, in all connections. Each has one of the 512 threads that may block;
 /// file actions, and what stops a command, need some too.
@@ -30,20 +32,25 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the command that `make` gives in the session's room. `make` may block.
+    /// Starts the command that `make` gives for this call, in the room of its session and mode.
+    /// `make` may block.
     pub(crate) async fn start(
         rooms: &Rooms,
-        session: Option<&str>,
+        call: &Call,
         make: impl Fn() -> Result<Command, Failure> + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
+        let key = Key {
+            session: call.session.clone(),
+            mode: call.mode(),
+        };
         let make = Arc::new(make);
-        let room = rooms.get(session).await?;
-        match Self::start_in(Arc::clone(&room), Arc::clone(&make)).await {
+        let (room, guest) = rooms.enter(&key, &call.id).await?;
+        match Self::start_in(Arc::clone(&room), guest, Arc::clone(&make)).await {
             // A room can be ended from outside; the session gets another.
             Err(Unstarted::RoomGone) => {
-                rooms.forget(session, &room);
-                let room = rooms.get(session).await?;
-                Self::start_in(room, make).await
+                rooms.forget(&key, &room);
+                let (room, guest) = rooms.enter(&key, &call.id).await?;
+                Self::start_in(room, guest, make).await
             }
             started => started,
         }
@@ -55,6 +62,7 @@ impl Process {
 
     async fn start_in(
         room: Arc<Room>,
+        guest: Guest,
         make: Arc<impl Fn() -> Result<Command, Failure> + Send + Sync + 'static>,
     ) -> Result<Self, Unstarted> {
         let place = PLACES.try_acquire().map_err(|_| {
@@ -91,7 +99,9 @@ impl Process {
                 // Whoever asked has gone in the meantime.
                 stopper.kill();
             }
-            let _ = end.set(running.wait());
+            let outcome = running.wait();
+            drop(guest);
+            let _ = end.set(outcome);
             drop(place);
         });
         let started = told.await.map_err(|_| {

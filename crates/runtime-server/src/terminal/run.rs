@@ -80,7 +80,7 @@ async fn foreground(
     let make = move || Ok(resolve(&context, &params)?.command(stdio, params.timeout_ms));
     let rooms = call.context.terminals.rooms()?;
     let mut process = tokio::select! {
-        process = Process::start(rooms, call.session.as_deref(), make) => process?,
+        process = Process::start(rooms, &call, make) => process?,
         () = call.cancel.cancelled() => return Err(cancelled()),
     };
     let (mut stdout, mut stderr) = (Kept::default(), Kept::default());

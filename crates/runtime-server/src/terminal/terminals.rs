@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use protocol::action::terminal::{TerminalInfo, TerminalKind};
 use protocol::method::{ExitedParams, OutputStream};
 use protocol::{ErrorKind, Facts, Failure, Mode};
+use rpc::Remote;
 use sandbox::{Outcome, Stdio, Stopper};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
@@ -81,8 +82,12 @@ pub(crate) struct Terminal {
 }
 
 impl Terminals {
-    pub(crate) fn new(workspace: std::path::PathBuf, settings: RoomSettings) -> Self {
-        Self::with(Some(Rooms::new(workspace, settings)))
+    pub(crate) fn new(
+        workspace: std::path::PathBuf,
+        settings: RoomSettings,
+        gate: Option<Remote>,
+    ) -> Self {
+        Self::with(Some(Rooms::new(workspace, settings, gate)))
     }
 
     /// None: there is no room to run anything in.
@@ -142,7 +147,7 @@ impl Terminals {
             Ok(command)
         };
         let process = tokio::select! {
-            process = Process::start(self.rooms()?, call.session.as_deref(), make) => process?,
+            process = Process::start(self.rooms()?, call, make) => process?,
             () = call.cancel.cancelled() => return Err(Failure::new(
                 ErrorKind::Cancelled,
                 "The action was cancelled before the command had started.",
@@ -249,6 +254,28 @@ impl Terminals {
     /// Takes it off the list.
     pub(crate) fn forget(&self, id: &str) {
         self.listed().all.retain(|terminal| terminal.id != id);
+    }
+
+    /// Ends what runs for a session, and its rooms; whether there was anything.
+    pub(crate) async fn close_session(&self, session: Option<&str>) -> bool {
+        let of_session = |it: &mut Arc<Terminal>| it.session.as_deref() == session;
+        let those: Vec<_> = self.listed().all.extract_if(.., of_session).collect();
+        for terminal in &those {
+            terminal.stopper.kill();
+        }
+        let rooms = match &self.rooms {
+            Some(rooms) => rooms.close_session(session).await,
+            None => false,
+        };
+        rooms || !those.is_empty()
+    }
+
+    /// Closes rooms that nobody has used for a while; whether there were any.
+    pub(crate) async fn close_idle_rooms(&self) -> bool {
+        match &self.rooms {
+            Some(rooms) => rooms.close_idle().await,
+            None => false,
+        }
     }
 
     /// Ends everything; when this returns nothing is left running. Nothing starts any more.

@@ -7,6 +7,7 @@
     reason = "a test whose functions are not marked as such"
 )]
 
+mod asking;
 mod background;
 mod ending;
 mod gated;
@@ -14,8 +15,10 @@ mod listen;
 mod once;
 mod pty;
 mod run;
+mod sessions;
 mod streaming;
 mod support;
+mod trusted;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -29,6 +32,10 @@ fn main() -> std::process::ExitCode {
     trials.extend(once::trials());
     trials.extend(ending::trials());
     trials.extend(gated::trials());
+    trials.extend(trusted::trials());
+    trials.extend(asking::trials());
+    trials.extend(sessions::trials());
+    trials.push(sessions::with_time_standing_still());
     trials.extend(listen::trials());
     trials.push(listen::with_time_standing_still());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

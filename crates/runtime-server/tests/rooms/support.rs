@@ -28,7 +28,6 @@ pub(crate) enum Told {
 }
 
 /// A question of the runtime's, to be answered by the test.
-#[allow(dead_code, reason = "no test asks yet")]
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) asked: WallAskParams,
@@ -118,7 +117,6 @@ fn serve_at(entrance: Entrance) -> Served {
 pub(crate) struct Client {
     pub(crate) remote: Remote,
     pub(crate) told: mpsc::UnboundedReceiver<Told>,
-    #[allow(dead_code, reason = "no test asks yet")]
     pub(crate) questions: mpsc::UnboundedReceiver<Question>,
     pub(crate) stop: CancellationToken,
     pub(crate) serving: JoinHandle<End>,

@@ -16,7 +16,7 @@ use super::init;
 use super::landlock::{Rules, ruleset};
 use super::layers::{Off, on};
 use super::message::{Failure, Layer, Ready, Report, Spawn};
-use super::plan::Plan;
+use super::plan::{Plan, Trust};
 use super::sys::{self, Side, new};
 use super::wire::Wire;
 use super::{limits, root};
@@ -145,7 +145,7 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
                 .map_err(|(what, error)| (Layer::Root, format!("{what}: {error}")))?;
         }
     }
-    if !in_room {
+    if !in_room && plan.trust == Trust::None {
         root::furnish(plan.scratch_folder(), &plan)
             .map_err(|(what, error)| (Layer::Root, format!("{what}: {error}")))?;
     }
@@ -179,7 +179,7 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
         Memory::Watched
     };
     let filter = wanted.then(|| filter(Arch::HERE, sockets, memory));
-    if on(Off::Capabilities) {
+    if on(Off::Capabilities) && plan.trust == Trust::None {
         sys::bound_capabilities();
     }
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)

@@ -19,6 +19,7 @@ use super::landlock::{Rules, allow_stream, restrict, ruleset};
 use super::layers::{Off, on};
 use super::limits;
 use super::message::{Failure, Layer, Protected, Report, Size, Spawn};
+use super::plan::Trust;
 use super::sys::{self, Change, Reach, attr, change_mount, mount_setattr};
 use super::wire::Wire;
 use crate::os_text::OsText;
@@ -100,7 +101,8 @@ fn start(
     }
     // While init still has the rights for it; the command inherits it.
     rustix::process::chdir(Path::new(&spawn.cwd.0)).map_err(layer(Layer::WorkingDirectory))?;
-    if on(Off::Capabilities) {
+    let trust = room.plan.trust;
+    if on(Off::Capabilities) && trust == Trust::None {
         sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
     }
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
@@ -109,7 +111,9 @@ fn start(
     let mut become_it = || failure = Some(execute(room, spawn, report, &streams));
     // SAFETY: init has one thread.
     let command = unsafe { sys::run_in_child(&mut become_it) }.map_err(layer(Layer::Namespaces))?;
-    sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
+    if trust == Trust::None {
+        sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;
+    }
     Ok(failure.map_or(Begun::Runs(command), Begun::Refused))
 }
 
@@ -344,6 +348,9 @@ fn confine(room: &Room, spawn: &Spawn, report: &Wire, streams: &[OwnedFd]) -> Re
         rustix::process::ioctl_tiocsctty(&streams[0]).map_err(layer(Layer::Terminal))?;
     }
     redirect(streams).map_err(layer(Layer::Terminal))?;
+    if room.plan.trust == Trust::Full {
+        return Ok(());
+    }
     limit(room).map_err(layer(Layer::Limits))?;
     if on(Off::Capabilities) {
         sys::drop_capabilities().map_err(layer(Layer::Capabilities))?;

@@ -58,6 +58,7 @@ pub(crate) fn launch<T>(
     meanwhile: impl FnOnce() -> T,
 ) -> Result<(Holder, TcpListener, T), SandboxError> {
     let (wire, theirs) = Wire::pair().map_err(|error| no_namespaces(&error))?;
+    let mut early = None;
     let (pid, pidfd) = if has_one_thread() {
         // SAFETY: this process has one thread, and it is here.
         match unsafe { sys::fork_with(holder::namespaces(&plan)) }
@@ -73,11 +74,16 @@ pub(crate) fn launch<T>(
             Side::Parent(pid, pidfd) => (pid, pidfd),
         }
     } else {
-        by_exec(plan, &wire, &theirs)?
+        let launched = by_exec(plan, &wire, &theirs)?;
+        early = launched.ready;
+        (launched.pid, launched.pidfd)
     };
     drop(theirs);
     let done = meanwhile();
-    let ready = wire.receive::<Ready>();
+    let ready = match early {
+        Some(early) => Ok(Some(early)),
+        None => wire.receive::<Ready>(),
+    };
     let failed = |layer: Layer, why: String| {
         let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
         Err(SandboxError::Layer {
@@ -99,7 +105,22 @@ pub(crate) fn launch<T>(
     }
 }
 
-fn by_exec(plan: Plan, wire: &Wire, theirs: &Wire) -> Result<(i32, OwnedFd), SandboxError> {
+/// A holder that was started, and what it may have said already.
+struct ByExec {
+    pid: i32,
+    pidfd: OwnedFd,
+    ready: Option<(Ready, Vec<OwnedFd>)>,
+}
+
+/// Launcher or holder to Ward: they share the wire, and the holder may be the quicker one.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Said {
+    Launcher(Launched),
+    Holder(Ready),
+}
+
+fn by_exec(plan: Plan, wire: &Wire, theirs: &Wire) -> Result<ByExec, SandboxError> {
     let theirs = theirs
         .as_fd()
         .try_clone_to_owned()
@@ -111,11 +132,19 @@ fn by_exec(plan: Plan, wire: &Wire, theirs: &Wire) -> Result<(i32, OwnedFd), San
         .spawn()
         .map_err(|error| no_namespaces(&error))?;
     let sent = wire.send(&Launch { plan }, &[]);
-    let launched = sent.and_then(|()| wire.receive::<Launched>());
+    let mut said = sent.and_then(|()| wire.receive::<Said>());
+    let mut ready = None;
+    if let Ok(Some((Said::Holder(early), fds))) = said {
+        ready = Some((early, fds));
+        said = wire.receive::<Said>();
+    }
     let _ = launcher.wait();
-    match launched {
-        Ok(Some((Launched::Yes { pid }, mut fds))) if !fds.is_empty() => Ok((pid, fds.remove(0))),
-        Ok(Some((Launched::No { why }, _))) => Err(SandboxError::Layer {
+    match said {
+        Ok(Some((Said::Launcher(Launched::Yes { pid }), mut fds))) if !fds.is_empty() => {
+            let pidfd = fds.remove(0);
+            Ok(ByExec { pid, pidfd, ready })
+        }
+        Ok(Some((Said::Launcher(Launched::No { why }), _))) => Err(SandboxError::Layer {
             layer: Layer::Namespaces.name(),
             why,
         }),

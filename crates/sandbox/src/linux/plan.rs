@@ -88,6 +88,17 @@ pub(crate) struct Plan {
     pub(crate) grouped: bool,
     /// Whether any host may be reached.
     pub(crate) reaches_hosts: bool,
+    /// Whether its commands are held at all.
+    pub(crate) trust: Trust,
+}
+
+/// Whether the commands of a room are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Trust {
+    /// As strongly as the tier says.
+    None,
+    /// Not at all, and because somebody said so: they can do what their user can.
+    Full,
 }
 
 /// Where a room keeps what it writes outside the workspace.
@@ -97,6 +108,8 @@ pub(crate) enum Scratch {
     Folder(PathBuf),
     /// In memory: for one command this is much quicker than making and deleting folders.
     Memory,
+    /// Nowhere: who is trusted writes where they want.
+    None,
 }
 
 impl Plan {
@@ -154,7 +167,32 @@ impl Plan {
             memory: wall.limits.memory,
             grouped: false,
             reaches_hosts: wall.net != Net::None,
+            trust: Trust::None,
         })
+    }
+
+    /// A room for commands that are trusted: it holds nothing.
+    pub(crate) fn trusted() -> Self {
+        let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+        Self {
+            tier: Tier::None,
+            workspace: "/".into(),
+            home: home(),
+            scratch: Scratch::None,
+            git_identity: None,
+            readable: Vec::new(),
+            links: Vec::new(),
+            caches: Vec::new(),
+            masked: Vec::new(),
+            uid: uid.as_raw(),
+            gid: gid.as_raw(),
+            tmp: 0,
+            pids: u32::MAX,
+            memory: u64::MAX,
+            grouped: false,
+            reaches_hosts: true,
+            trust: Trust::Full,
+        }
     }
 
     /// Whether the room is left after one command, so that nothing need be apart for it.
@@ -207,21 +245,24 @@ impl Plan {
     pub(crate) fn scratch_folder(&self) -> &Path {
         match &self.scratch {
             Scratch::Folder(folder) => folder,
-            Scratch::Memory => Path::new("/tmp"),
+            Scratch::Memory | Scratch::None => Path::new("/tmp"),
         }
     }
 
     /// The environment of a command, before what its request adds.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
-            .filter(|(name, _)| passed(name))
+            .filter(|(name, value)| passed(name) || self.passed_in_trust(name, value))
             .collect();
         let mut set = |name: &str, value: &OsStr| environment.push((name.into(), value.into()));
         if std::env::var_os("PATH").is_none() {
             set("PATH", OsStr::new("/usr/local/bin:/usr/bin:/bin"));
         }
-        set("HOME", self.home_inside().as_os_str());
         set("WARD_SANDBOX", OsStr::new(self.tier.as_str()));
+        if self.trust == Trust::Full {
+            return environment;
+        }
+        set("HOME", self.home_inside().as_os_str());
         if self.tier == Tier::Room {
             set("TMPDIR", OsStr::new("/tmp"));
         } else {
@@ -230,6 +271,19 @@ impl Plan {
             set("RUSTUP_HOME", self.home.join(".rustup").as_os_str());
         }
         environment
+    }
+
+    /// Whether a command that is trusted gets this variable too: where its user's things are, and
+    /// how to the network, but for a proxy's password.
+    fn passed_in_trust(&self, name: &OsStr, value: &OsStr) -> bool {
+        let Some(name) = name.to_str().filter(|_| self.trust == Trust::Full) else {
+            return false;
+        };
+        let proxy = || {
+            let plain = !value.as_encoded_bytes().contains(&b'@');
+            plain && PROXIES.iter().any(|proxy| name.eq_ignore_ascii_case(proxy))
+        };
+        PASSED_IN_TRUST.contains(&name) || proxy()
     }
 }
 
@@ -358,6 +412,29 @@ const PASSED: &[&str] = &[
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONUNBUFFERED",
 ];
+
+/// What a command gets beside these where it is trusted.
+const PASSED_IN_TRUST: &[&str] = &[
+    "HOME",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSH_AUTH_SOCK",
+    "GPG_TTY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+];
+
+/// Where the network's own proxy is.
+const PROXIES: &[&str] = &["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
 
 #[cfg(test)]
 mod tests {

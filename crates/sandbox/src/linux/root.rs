@@ -218,7 +218,7 @@ fn bind(from: &Path, to: &Path, attributes: u64) -> Result<(), Failed> {
 fn scratch(plan: &Plan) -> Result<PathBuf, Failed> {
     let folder = match &plan.scratch {
         Scratch::Folder(folder) => outside(folder),
-        Scratch::Memory => {
+        Scratch::Memory | Scratch::None => {
             let folder = PathBuf::from("/scratch");
             tmpfs_at(&folder, plan.tmp, 0o700)?;
             folder

@@ -8,7 +8,7 @@ use crate::error::SandboxError;
 use crate::wall::{WidenedAccess, Widening};
 
 /// What is held of one command, and what is shown to it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Widened {
     pub(crate) protected: Vec<Protected>,
     /// To be mounted, or named to Landlock.

@@ -33,7 +33,7 @@ pub(crate) struct Workspace {
 }
 
 /// What the workspace demands of one command.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Demands {
     pub(crate) protected: Vec<Protected>,
     pub(crate) hidden: Vec<OsText>,
@@ -112,35 +112,40 @@ impl Workspace {
 /// One command's stay in the workspace.
 #[derive(Debug)]
 pub(crate) struct Stay {
-    workspace: Arc<Mutex<Workspace>>,
+    /// None for who is trusted, after whom nobody sweeps.
+    workspace: Option<Arc<Mutex<Workspace>>>,
     granted: Vec<PathBuf>,
 }
 
 impl Stay {
     /// Begins it, for a command that may change `granted` though it is protected.
     pub(crate) fn begin(
-        workspace: &Arc<Mutex<Workspace>>,
+        workspace: Option<&Arc<Mutex<Workspace>>>,
         granted: Vec<PathBuf>,
     ) -> (Self, Demands) {
-        let demands = lock(workspace).begin(&granted);
+        let demands = workspace.map(|workspace| lock(workspace).begin(&granted));
         (
             Self {
-                workspace: Arc::clone(workspace),
+                workspace: workspace.cloned(),
                 granted,
             },
-            demands,
+            demands.unwrap_or_default(),
         )
     }
 
     /// Ends it; what was set aside.
     pub(crate) fn end(self) -> Vec<SetAside> {
-        lock(&self.workspace).end()
+        let workspace = self.workspace.as_ref();
+        workspace.map_or_else(Vec::new, |workspace| lock(workspace).end())
     }
 }
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        let mut workspace = lock(&self.workspace);
+        let Some(workspace) = &self.workspace else {
+            return;
+        };
+        let mut workspace = lock(workspace);
         workspace.running = workspace.running.saturating_sub(1);
         for granted in &self.granted {
             if let Some(at) = workspace.granted.iter().position(|path| path == granted) {

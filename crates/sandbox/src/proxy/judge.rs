@@ -1,5 +1,6 @@
 //! Who decides whether a connection may go where it wants to.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -16,7 +17,7 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// addresses as targets of their own: only where the address is allowed too does the connection
 /// go there. If the client hangs up meanwhile, the answer is no longer waited for and its future is
 /// dropped.
-pub trait Judge: Send + Sync {
+pub trait Judge: fmt::Debug + Send + Sync {
     /// The verdict on `target`. Takes as long as it needs, without blocking the thread.
     fn judge<'a>(&'a self, target: &'a Target) -> Pending<'a, Verdict>;
 }

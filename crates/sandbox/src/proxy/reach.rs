@@ -39,7 +39,7 @@ pub(super) enum Refusal {
         "Ward stopped the connection to {0}: it is not among the hosts that may be reached from here. To allow it: --net {0}"
     )]
     NotListed(Target),
-    #[error("Ward stopped the connection to {0}: {1}. To allow it: --net {0}")]
+    #[error("Ward stopped the connection to {0}: {1}.")]
     Denied(Target, String),
     #[error(
         "Ward stopped the connection to {target}: the name leads to {address}, {kind}. To allow it, name the address as well: --net {target},{address}",
