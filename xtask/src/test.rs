@@ -35,6 +35,7 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
     steps.step("Format", || format(places))?;
     steps.step("Lints", || clippy(places))?;
     steps.step("Build", || build(places))?;
+    steps.step("What also runs in a page: wasm32", || wasm(places))?;
     steps.step("Rust tests", || rust_tests(args, places, nextest))?;
     steps.step("Node tests", || node_tests(places))?;
     if places.root.join("fuzz/Cargo.toml").is_file() {
@@ -114,6 +115,26 @@ fn build(places: &Places) -> anyhow::Result<()> {
             .args(["build", "--package", "ward", "--bin", "ward-layers-off"])
             .args(["--features", "test-layers-off"]),
         advice,
+    )
+}
+
+/// Crates that a page shares with Ward do no I/O and build for wasm32.
+fn wasm(places: &Places) -> anyhow::Result<()> {
+    let target = "wasm32-unknown-unknown";
+    let rustup = || run::program("rustup", &places.root);
+    let installed = run::output(rustup().args(["target", "list", "--installed"]));
+    if !installed.is_ok_and(|installed| installed.lines().any(|line| line == target)) {
+        run::run(
+            rustup().args(["target", "add", target]),
+            "Without rustup it cannot be checked that these crates build for a page.",
+        )?;
+    }
+    run::run(
+        run::cargo(&places.root)
+            .args(["check", "--target", target])
+            .args(["--package", "protocol", "--package", "store"])
+            .args(["--package", "policy"]),
+        "These crates must not need an operating system: I/O belongs into the crates above them.",
     )
 }
 
