@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +12,9 @@ use anyhow::Context as _;
 use gate::runtime::Launch;
 use gate::{Gate, GateOptions};
 use protocol::Digest;
+use protocol::sandbox::SandboxStatus;
+use server::auth::Tokens;
+use server::{About, Parts, Server};
 use store_sqlite::{DataFolder, SqliteStore};
 
 use crate::folders;
@@ -40,6 +44,46 @@ impl App {
         let gate = Gate::open(Arc::clone(&store), options).await?;
         Ok(Self { store, gate })
     }
+
+    /// Ward over HTTP: on this address, or on its socket alone.
+    pub(crate) fn server(
+        &self,
+        tokens: Tokens,
+        workspace: &Path,
+        sandbox: SandboxStatus,
+        address: Option<SocketAddr>,
+    ) -> (Server, About) {
+        let about = About {
+            version: env!("CARGO_PKG_VERSION").into(),
+            workspace: workspace.display().to_string(),
+            sandbox,
+            store: self.store.path().display().to_string(),
+        };
+        let server = Server::new(Parts {
+            about: about.clone(),
+            gate: self.gate.clone(),
+            tokens: Arc::new(tokens),
+            address,
+        });
+        (server, about)
+    }
+}
+
+/// Who may talk to Ward. The first person's token is made where there is none.
+pub(crate) fn tokens() -> anyhow::Result<Tokens> {
+    let tokens = Tokens::open(&folders::config()?)?;
+    tokens.first_person()?;
+    Ok(tokens)
+}
+
+/// The token that commands of the first person use: the one in WARD_TOKEN, or their own.
+pub(crate) fn own_token() -> anyhow::Result<String> {
+    if let Ok(token) = std::env::var("WARD_TOKEN") {
+        return Ok(token);
+    }
+    tokens()?;
+    Tokens::own(&folders::config()?)?
+        .context("There is no token of yours in the config folder. `ward tokens add --person NAME` makes one; give it as WARD_TOKEN.")
 }
 
 /// The data folder: the one that was named, or the usual one.
@@ -47,17 +91,6 @@ pub(crate) fn data_folder(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     match named {
         Some(data) => Ok(std::path::absolute(data)?),
         None => folders::data(),
-    }
-}
-
-/// The person who runs this, where nobody says otherwise.
-pub(crate) fn person() -> String {
-    let name = std::env::var("USER").unwrap_or_default();
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    if !name.is_empty() && name.len() <= 64 && name.bytes().all(good) {
-        name
-    } else {
-        "owner".to_owned()
     }
 }
 

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    aside, completions, doctor, exec, gate, policy, roles, runtime, serve, trust,
+    approvals, aside, completions, doctor, exec, gate, grants, ledger, policy, roles, runtime,
+    serve, tokens, trust, undo,
 };
 use crate::{console, log};
 
@@ -53,9 +54,14 @@ enum Command {
     Exec(exec::Args),
     Runtime(runtime::Args),
     Gate(gate::Args),
+    Approvals(approvals::Args),
+    Grants(grants::Args),
+    Ledger(ledger::Args),
+    Undo(undo::Args),
     Roles(roles::Args),
     Policy(policy::Args),
     Trust(trust::Args),
+    Tokens(tokens::Args),
     Aside(aside::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -122,6 +128,11 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(args) => finish(cli.log, || serve::run(args)),
         Command::Runtime(args) => finish(cli.log, || runtime::run(args)),
         Command::Gate(args) => finish(cli.log, || gate::run(&args)),
+        Command::Approvals(args) => finish(cli.log, || approvals::run(args)),
+        Command::Grants(args) => finish(cli.log, || grants::run(args)),
+        Command::Ledger(args) => finish(cli.log, || ledger::run(args)),
+        Command::Undo(args) => finish(cli.log, || undo::run(args)),
+        Command::Tokens(args) => finish(cli.log, || tokens::run(args)),
         Command::Roles(args) => finish(cli.log, || roles::run(&args)),
         Command::Policy(args) => finish(cli.log, || policy::run(args)),
         Command::Trust(args) => finish(cli.log, || trust::run(&args)),

@@ -16,6 +16,7 @@
 mod address;
 mod app;
 mod cli;
+mod client;
 mod commands;
 mod console;
 mod duration;

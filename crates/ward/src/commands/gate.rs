@@ -1,16 +1,19 @@
 //! `ward gate`: the gate as JSON-RPC, for an editor or any host that embeds it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use gate::Actor;
+use protocol::http::SOCKET_HOST;
 use runtime_server::{standard_streams, stop_on_signals};
-use store_sqlite::DataFolder;
+use server::auth::Identity;
+use store_sqlite::{DataFolder, OpenError};
+use tokio::io::{AsyncWriteExt as _, copy, join};
 
 use crate::app::{self, App};
-use crate::workspace;
+use crate::{client, workspace};
 
 /// How long threads that may block have when everything else has ended.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -20,10 +23,13 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// For an editor or any other host that embeds Ward. Speaks JSON-RPC 2.0 with Content-Length
 /// frames, as npm's vscode-jsonrpc does. Every action goes through the gate: it is decided by the
 /// role and the rules, asked about with `permission/requested` where it must be, run in the sandbox
-/// and recorded.
+/// and recorded. Where a Ward owns the data folder already, this is a client of it.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:\n  \
-    ward gate --stdio --workspace ~/src/app")]
+#[command(
+    after_long_help = "The host is the person who starts it; with a token in WARD_TOKEN it is whoever that belongs to.\n\n\
+    Examples:\n  \
+    ward gate --stdio --workspace ~/src/app"
+)]
 pub(crate) struct Args {
     /// Talk over standard input and output
     #[arg(long, required = true)]
@@ -40,25 +46,76 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let workspace = workspace::find(args.workspace.as_deref())?;
-    let folder = DataFolder::own(
-        &app::data_folder(args.data.as_deref())?,
-        "ward gate --stdio",
-    )?;
+    let data = app::data_folder(args.data.as_deref())?;
     let threads = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("Ward could not start its threads")?;
     threads.block_on(async {
-        let stop = stop_on_signals().context("Ward could not prepare for signals")?;
-        let app = App::open(folder, &workspace).await?;
-        app.gate.wake()?;
-        let streams = standard_streams().context("Standard input or output cannot be used")?;
-        let actor = Actor::Person(app::person());
-        let end = app.gate.serve(actor, streams.0, streams.1, stop).await;
-        tracing::debug!(?end, "the client has gone");
-        app.gate.close().await;
-        anyhow::Ok(())
+        match DataFolder::own(&data, "ward gate --stdio") {
+            Ok(folder) => own(folder, &workspace).await,
+            Err(OpenError::Held { folder, .. }) if folder.join(SOCKET_HOST).exists() => {
+                pass_on(&folder.join(SOCKET_HOST)).await
+            }
+            Err(error) => Err(error.into()),
+        }
     })?;
     threads.shutdown_timeout(PATIENCE);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the host with a gate of our own.
+async fn own(folder: DataFolder, workspace: &Path) -> anyhow::Result<()> {
+    let stop = stop_on_signals().context("Ward could not prepare for signals")?;
+    let actor = actor()?;
+    let app = App::open(folder, workspace).await?;
+    app.gate.wake()?;
+    let streams = standard_streams().context("Standard input or output cannot be used")?;
+    let end = app.gate.serve(actor, streams.0, streams.1, stop).await;
+    tracing::debug!(?end, "the client has gone");
+    app.gate.close().await;
+    Ok(())
+}
+
+/// Whose word the host's is.
+fn actor() -> anyhow::Result<Actor> {
+    let tokens = app::tokens()?;
+    let Ok(token) = std::env::var("WARD_TOKEN") else {
+        return Ok(Actor::Person(tokens.first_person()?.name));
+    };
+    match tokens.authenticate(&token).map(|passed| passed.identity) {
+        Some(Identity::Actor(actor)) => Ok(actor),
+        Some(Identity::Runtime { .. }) => bail!(
+            "The token in WARD_TOKEN is a runtime's; the gate takes a person's or an agent's."
+        ),
+        None => {
+            bail!("The token in WARD_TOKEN is not one of Ward's. `ward tokens list` shows them.")
+        }
+    }
+}
+
+/// Hands every byte to the Ward that owns the data folder, and back.
+async fn pass_on(socket: &Path) -> anyhow::Result<()> {
+    let stop = stop_on_signals().context("Ward could not prepare for signals")?;
+    let there = client::knock(socket, &app::own_token()?).await?;
+    let (reader, writer) = standard_streams().context("Standard input or output cannot be used")?;
+    let (mut from, mut to) = tokio::io::split(there);
+    let mut here = join(reader, writer);
+    let (mut input, mut output) = tokio::io::split(&mut here);
+    let passed = async {
+        tokio::try_join!(
+            async {
+                copy(&mut input, &mut to).await?;
+                to.shutdown().await
+            },
+            async {
+                copy(&mut from, &mut output).await?;
+                output.flush().await
+            },
+        )
+    };
+    tokio::select! {
+        passed = passed => passed.map(drop).context("The connection to Ward has failed"),
+        () = stop.cancelled() => Ok(()),
+    }
 }
