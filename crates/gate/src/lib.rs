@@ -35,6 +35,7 @@ pub mod redact;
 pub mod request;
 mod resume;
 pub mod runtime;
+mod seen;
 mod wall;
 mod workspace;
 
@@ -44,3 +45,4 @@ pub use gate::{Gate, GateOptions, OpenError};
 pub use inbox::Notice;
 pub use live::{Ended, Live, State};
 pub use request::{Ask, Request};
+pub use seen::Seen;

@@ -77,6 +77,14 @@ pub enum ErrorKind {
     MethodNotAllowed,
     /// HTTP: the request was meant for another host, as in DNS rebinding.
     WrongHost,
+    /// HTTP: another site's page sent the request.
+    WrongOrigin,
+    /// HTTP: the body is not JSON.
+    WrongContentType,
+    /// HTTP: the request took too long to arrive.
+    TimedOut,
+    /// HTTP: this address speaks another protocol, for which the connection has to be upgraded.
+    UpgradeRequired,
     /// The policy, or a person, said no.
     Denied,
     /// Whoever this is may not do that, whatever the policy says.
@@ -140,6 +148,10 @@ impl ErrorKind {
             | Self::UnknownTerminal
             | Self::MethodNotAllowed
             | Self::WrongHost
+            | Self::WrongOrigin
+            | Self::WrongContentType
+            | Self::TimedOut
+            | Self::UpgradeRequired
             | Self::Denied
             | Self::Forbidden
             | Self::Unknown

@@ -92,3 +92,18 @@ pub struct RespondParams {
     #[serde(flatten)]
     pub answer: AnswerParams,
 }
+
+/// A failure over HTTP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{error}")]
+pub struct Failed {
+    /// The sentence.
+    pub error: String,
+    /// The HTTP status.
+    pub code: u16,
+    /// The stable word.
+    pub kind: crate::failure::ErrorKind,
+    /// More for programs.
+    #[serde(flatten)]
+    pub details: serde_json::Map<String, Value>,
+}

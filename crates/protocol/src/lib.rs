@@ -17,6 +17,7 @@ pub mod digest;
 pub mod facts;
 pub mod failure;
 pub mod gate;
+pub mod http;
 pub mod method;
 pub mod mode;
 pub mod protected;

@@ -1,66 +1,111 @@
-//! Failures as they are answered: a sentence, the status, a stable word.
+//! Failures as they are answered: a sentence, the status, a stable word, and more for programs.
 
-use axum::Json;
-use axum::http::{Method, StatusCode, Uri};
+use std::time::Duration;
+
+use axum::http::header::{ALLOW, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
-use protocol::ErrorKind;
-use serde::Serialize;
+use protocol::gate::Failed;
+use protocol::{ErrorKind, Failure};
+
+use crate::answer::json;
+use crate::auth::TokensError;
+use crate::status::status;
 
 /// A failure on its way to the client.
 #[derive(Debug)]
 pub(crate) struct HttpFailure {
-    pub(crate) status: StatusCode,
-    pub(crate) kind: ErrorKind,
-    pub(crate) sentence: String,
+    failure: Failure,
+    retry_after: Option<Duration>,
 }
 
-#[derive(Serialize)]
-struct Body {
-    error: String,
-    code: u16,
-    kind: ErrorKind,
+impl HttpFailure {
+    pub(crate) fn new(kind: ErrorKind, sentence: impl Into<String>) -> Self {
+        Failure::new(kind, sentence).into()
+    }
+
+    /// Says when to come again.
+    pub(crate) fn after(mut self, pause: Duration) -> Self {
+        self.retry_after = Some(pause);
+        self
+    }
 }
 
 impl IntoResponse for HttpFailure {
     fn into_response(self) -> Response {
-        let body = Body {
-            error: self.sentence,
-            code: self.status.as_u16(),
-            kind: self.kind,
+        let Failure {
+            kind,
+            message,
+            mut details,
+        } = self.failure;
+        let status = status(kind);
+        for own in ["error", "code", "kind"] {
+            details.remove(own);
+        }
+        let body = Failed {
+            error: message,
+            code: status.as_u16(),
+            kind,
+            details,
         };
-        (self.status, Json(body)).into_response()
+        let mut response = json(status, &body);
+        let headers = response.headers_mut();
+        if kind == ErrorKind::Unauthorized {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if kind == ErrorKind::UpgradeRequired {
+            headers.insert(UPGRADE, HeaderValue::from_static(protocol::http::UPGRADE));
+        }
+        if let Some(pause) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(pause.as_secs().max(1)));
+        }
+        response
+    }
+}
+
+impl From<Failure> for HttpFailure {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            retry_after: None,
+        }
     }
 }
 
 impl From<store::StoreError> for HttpFailure {
     fn from(error: store::StoreError) -> Self {
-        tracing::error!(%error, "the store could not be read");
-        Self {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            kind: ErrorKind::Internal,
-            sentence: error.to_string(),
-        }
+        tracing::error!(%error, "the store failed");
+        Self::new(ErrorKind::Internal, error.to_string())
+    }
+}
+
+impl From<TokensError> for HttpFailure {
+    fn from(error: TokensError) -> Self {
+        tracing::error!(%error, "the tokens could not be used");
+        // Where they are is nobody's business who has not signed in.
+        Self::new(
+            ErrorKind::Internal,
+            "The tokens could not be used. Ward's log says why.",
+        )
     }
 }
 
 pub(crate) async fn no_such_address(uri: Uri) -> HttpFailure {
-    HttpFailure {
-        status: StatusCode::NOT_FOUND,
-        kind: ErrorKind::NotFound,
-        sentence: format!(
-            "There is nothing at `{}`. `GET /` says what is there.",
+    HttpFailure::new(
+        ErrorKind::NotFound,
+        format!(
+            "There is nothing at `{}`. `GET /openapi.json` says what is there.",
             uri.path()
         ),
-    }
+    )
 }
 
 pub(crate) async fn no_such_method(method: Method, uri: Uri) -> HttpFailure {
-    HttpFailure {
-        status: StatusCode::METHOD_NOT_ALLOWED,
-        kind: ErrorKind::MethodNotAllowed,
-        sentence: format!(
-            "`{}` does not take {method}; the `Allow` header says what it takes.",
+    HttpFailure::new(
+        ErrorKind::MethodNotAllowed,
+        format!(
+            "`{}` does not take {method}; the `{ALLOW}` header says what it takes.",
             uri.path()
         ),
-    }
+    )
 }

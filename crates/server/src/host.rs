@@ -8,28 +8,31 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::{Request, State};
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use protocol::ErrorKind;
+use protocol::http::SOCKET_HOST;
 
+use crate::auth::Peer;
+use crate::connection::Connection;
 use crate::failure::HttpFailure;
 
 /// The names that mean this Ward.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Names {
-    bound: IpAddr,
+    bound: Option<IpAddr>,
 }
 
 impl Names {
-    /// Of a listener that is bound to this address: the loopback names, and the address itself.
-    pub(crate) fn of(address: SocketAddr) -> Self {
+    /// Of a Ward that listens on this address: the loopback names, and the address itself.
+    pub(crate) fn of(address: Option<SocketAddr>) -> Self {
         Self {
-            bound: address.ip(),
+            bound: address.map(|address| address.ip()),
         }
     }
 
-    fn mean_us(&self, name: &str) -> bool {
+    fn mean_us(&self, name: &str, peer: Peer) -> bool {
         let name = name
             .strip_prefix('[')
             .and_then(|name| name.strip_suffix(']'))
@@ -37,12 +40,16 @@ impl Names {
         if name.eq_ignore_ascii_case("localhost") {
             return true;
         }
+        // No browser comes over the socket.
+        if peer == Peer::Local && name == SOCKET_HOST {
+            return true;
+        }
         name.parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback() || address == self.bound)
+            .is_ok_and(|address| address.is_loopback() || Some(address) == self.bound)
     }
 
     /// Whether all that the request says about its host means us; at least one thing must.
-    fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+    fn allow(&self, uri: &Uri, headers: &HeaderMap, peer: Peer) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
         let host = match (hosts.next(), hosts.next()) {
             (Some(host), None) => host.to_str().ok().and_then(|text| text.parse().ok()),
@@ -50,21 +57,21 @@ impl Names {
             (_, Some(_)) => None,
         };
         let means_us = |authority: &Authority| {
-            !authority.as_str().contains('@') && self.mean_us(authority.host())
+            !authority.as_str().contains('@') && self.mean_us(authority.host(), peer)
         };
         host.as_ref().is_some_and(means_us) && uri.authority().is_none_or(means_us)
     }
 }
 
 pub(crate) async fn check(State(names): State<Names>, request: Request, next: Next) -> Response {
-    if names.allow(request.uri(), request.headers()) {
+    let peer = Connection::of(request.extensions()).peer;
+    if names.allow(request.uri(), request.headers(), peer) {
         return next.run(request).await;
     }
-    HttpFailure {
-        status: StatusCode::FORBIDDEN,
-        kind: ErrorKind::WrongHost,
-        sentence: "The request names another host. Use http://127.0.0.1 or http://localhost with Ward's port.".into(),
-    }
+    HttpFailure::new(
+        ErrorKind::WrongHost,
+        "The request names another host. Use http://127.0.0.1 or http://localhost with Ward's port.",
+    )
     .into_response()
 }
 
@@ -73,12 +80,24 @@ mod tests {
     use super::*;
 
     fn allowed(uri: &str, hosts: &[&str]) -> bool {
-        let names = Names::of(([192, 168, 1, 7], 3000).into());
+        allowed_from(Peer::of([127, 0, 0, 1].into()), uri, hosts)
+    }
+
+    fn allowed_from(peer: Peer, uri: &str, hosts: &[&str]) -> bool {
+        let names = Names::of(Some(([192, 168, 1, 7], 3000).into()));
         let mut headers = HeaderMap::new();
         for host in hosts {
             headers.append(HOST, host.parse().unwrap());
         }
-        names.allow(&uri.parse().unwrap(), &headers)
+        names.allow(&uri.parse().unwrap(), &headers, peer)
+    }
+
+    #[test]
+    fn the_socket_has_a_name_that_is_ours_only_there() {
+        assert!(allowed_from(Peer::Local, "/", &["ward.sock"]));
+        assert!(allowed_from(Peer::Local, "/", &["localhost"]));
+        assert!(!allowed("/", &["ward.sock"]));
+        assert!(!allowed_from(Peer::Local, "/", &["evil.example"]));
     }
 
     #[test]

@@ -1,35 +1,49 @@
-//! Ward over HTTP: the page, the health check, and failures in one shape.
+//! Ward over HTTP: who is talking, the gate's interface, events as they happen, the page.
 //!
-//! [`router`] makes the service from what it is to show; [`serve`] answers on a listener until it
-//! is told to stop.
+//! [`Server::new`] composes the service from its [`Parts`]; [`serve`] answers on an address and
+//! [`serve_unix`] on Ward's own socket, both with the same [`Server::router`], which can also be
+//! called without any socket. `operations` is the table of everything that can be asked, by whom.
 //!
 //! Invariants:
 //! - Every failure is `{"error", "code", "kind"}`, also for addresses that do not exist.
 //! - A request that was meant for another host is refused before anything looks at it: a web page
-//!   that points its own name at this machine (DNS rebinding) gets nothing.
+//!   that points its own name at this machine (DNS rebinding) gets nothing. So is one that another
+//!   site's page sent, where it would change something or comes with the cookie.
+//! - Who asks is what their token says. Who may use an operation stands in the table, and is looked
+//!   at before the operation is.
+//! - What the table says is what is served and what `/openapi.json` describes.
+//! - Bodies, heads, connections, waiting answers and wrong guesses have limits.
 //! - Nothing on the page comes from elsewhere, and its policy lets the browser fetch nothing.
 
 #![forbid(unsafe_code)]
 
+mod answer;
+mod app;
+pub mod auth;
+mod connection;
+mod extract;
 mod failure;
-mod health;
 mod host;
-mod page;
+mod listen;
+mod openapi;
+mod operations;
+mod origin;
+mod routes;
+mod sse;
+mod status;
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
-use axum::Router;
-use axum::middleware;
-use axum::routing::get;
+use axum::{Router, middleware};
+use gate::Gate;
 use protocol::sandbox::SandboxStatus;
 use store::Store;
-use tokio::net::TcpListener;
 
-/// How long answers that are under way have when it is told to stop.
-const PATIENCE: Duration = Duration::from_secs(3);
+use crate::app::App;
+use crate::auth::{Logins, Tokens, TokensError};
+pub use listen::{Socket, serve, serve_unix};
 
 /// What Ward says about itself.
 #[derive(Debug, Clone)]
@@ -44,44 +58,85 @@ pub struct About {
     pub store: String,
 }
 
-/// What every request may look at.
+/// What a server is made of.
 #[derive(Debug)]
-struct App<S> {
-    about: About,
-    store: S,
+pub struct Parts<S: Store> {
+    /// What it says about itself.
+    pub about: About,
+    /// The gate that it serves.
+    pub gate: Gate<S>,
+    /// Who may talk to it.
+    pub tokens: Arc<Tokens>,
+    /// Where it listens; nothing, where there is no page to sign in to.
+    pub address: Option<SocketAddr>,
 }
 
-/// The service, for a listener that is bound to `address`.
-pub fn router<S: Store>(about: About, store: S, address: SocketAddr) -> Router {
-    Router::new()
-        .route("/", get(page::show::<S>))
-        .route("/healthz", get(health::show::<S>))
+/// Ward over HTTP. Clones are the same server.
+#[derive(Debug, Clone)]
+pub struct Server {
+    router: Router,
+    tokens: Arc<Tokens>,
+    logins: Arc<Logins>,
+    address: Option<SocketAddr>,
+}
+
+impl Server {
+    /// Composes it. Nothing listens yet.
+    #[must_use]
+    pub fn new<S: Store>(parts: Parts<S>) -> Self {
+        let Parts {
+            about,
+            gate,
+            tokens,
+            address,
+        } = parts;
+        let logins = Arc::new(Logins::default());
+        let app = Arc::new(App::new(
+            about,
+            gate,
+            Arc::clone(&tokens),
+            address,
+            Arc::clone(&logins),
+        ));
+        Self {
+            router: router(app),
+            tokens,
+            logins,
+            address,
+        }
+    }
+
+    /// The service, for [`serve`], [`serve_unix`] or a call without any socket.
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// A link that signs one browser in as the first person, for ten minutes; none where there is
+    /// no page.
+    pub fn login_link(&self) -> Result<Option<String>, TokensError> {
+        let Some(address) = self.address else {
+            return Ok(None);
+        };
+        let person = self.tokens.first_person()?;
+        let code = self.logins.open(&person.id, Instant::now())?;
+        Ok(Some(routes::login::url(address, &code)))
+    }
+}
+
+fn router<S: Store>(app: Arc<App<S>>) -> Router {
+    let names = host::Names::of(app.address);
+    let mut router = Router::new();
+    for operation in operations::all::<S>() {
+        let admit =
+            middleware::from_fn_with_state((Arc::clone(&app), operation.who), auth::admit::<S>);
+        router = router.route(operation.path, operation.handler.route_layer(admit));
+    }
+    router
         .fallback(failure::no_such_address)
         .method_not_allowed_fallback(failure::no_such_method)
-        .with_state(Arc::new(App { about, store }))
-        .layer(middleware::from_fn_with_state(
-            host::Names::of(address),
-            host::check,
-        ))
-}
-
-/// Answers until `stop` is ready; what is under way then has a few seconds to end.
-pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
-    let (stopped, mut stopping) = tokio::sync::watch::channel(());
-    let graceful = axum::serve(listener, router).with_graceful_shutdown(async move {
-        stop.await;
-        drop(stopped);
-    });
-    tokio::select! {
-        result = graceful => result,
-        () = async {
-            // Nothing is ever sent: this ends when the sender is dropped.
-            let _ = stopping.changed().await;
-            tokio::time::sleep(PATIENCE).await;
-        } => Ok(()),
-    }
+        .with_state(app)
+        // The last is the first that a request meets.
+        .layer(middleware::from_fn(origin::check))
+        .layer(middleware::from_fn_with_state(names, host::check))
+        .layer(middleware::from_fn(answer::guard))
 }

@@ -2,43 +2,42 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
-use protocol::sandbox::SandboxStatus;
-use serde::Serialize;
+use axum::response::Response;
+use protocol::http::{Health, StoreHealth};
 use store::Store;
 
-use crate::App;
+use crate::answer::ok;
+use crate::app::App;
+use crate::auth::Caller;
 use crate::failure::HttpFailure;
-
-#[derive(Serialize)]
-pub(crate) struct Health {
-    status: &'static str,
-    version: String,
-    workspace: String,
-    sandbox: SandboxStatus,
-    store: StoreHealth,
-}
-
-#[derive(Serialize)]
-struct StoreHealth {
-    path: String,
-    events: u64,
-}
 
 pub(crate) async fn show<S: Store>(
     State(app): State<Arc<App<S>>>,
-) -> Result<Json<Health>, HttpFailure> {
-    let events = app.store.count().await?;
+    caller: Result<Caller, HttpFailure>,
+) -> Result<Response, HttpFailure> {
     let about = &app.about;
-    Ok(Json(Health {
-        status: "ok",
+    let mut health = Health {
+        status: "ok".into(),
         version: about.version.clone(),
-        workspace: about.workspace.clone(),
-        sandbox: about.sandbox.clone(),
-        store: StoreHealth {
+        actor: None,
+        workspace: None,
+        sandbox: None,
+        store: None,
+        open_questions: None,
+    };
+    // Also for who is told nothing of it: without its store, Ward is not well.
+    let events = app.gate.store().count().await?;
+    if let Ok(caller) = caller {
+        let open = u64::try_from(app.gate.open_questions()).unwrap_or(u64::MAX);
+        health.actor = Some(caller.actor.name());
+        health.workspace = Some(about.workspace.clone());
+        health.sandbox = Some(about.sandbox.clone());
+        health.open_questions = Some(open);
+        health.store = Some(StoreHealth {
             path: about.store.clone(),
             events,
-        },
-    }))
+        });
+    }
+    Ok(ok(&health))
 }

@@ -4,10 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use axum::extract::State;
-use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
@@ -15,11 +12,17 @@ use protocol::sandbox::{LayerStatus, Tier};
 use sha2::Digest as _;
 use store::Store;
 
+use crate::About;
+use crate::app::App;
+use crate::auth::Caller;
 use crate::failure::HttpFailure;
-use crate::{About, App};
 
 const PAGE: &str = include_str!("page.html");
+const PAGE_SIGNED_IN: &str = include_str!("page_signed_in.html");
+const PAGE_SIGNED_OUT: &str = include_str!("page_signed_out.html");
 const TEXT: &str = include_str!("page.txt");
+const TEXT_SIGNED_IN: &str = include_str!("page_signed_in.txt");
+const TEXT_SIGNED_OUT: &str = include_str!("page_signed_out.txt");
 const STYLE: &str = include_str!("page.css");
 
 /// The browser may use the page's own style sheet, known by its digest, and fetch nothing.
@@ -32,9 +35,13 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
 
 pub(crate) async fn show<S: Store>(
     State(app): State<Arc<App<S>>>,
+    caller: Result<Caller, HttpFailure>,
     headers: HeaderMap,
 ) -> Result<Response, HttpFailure> {
-    let events = app.store.count().await?;
+    let events = match caller {
+        Ok(_) => Some(app.gate.store().count().await?),
+        Err(_) => None,
+    };
     let (kind, body) = if asks_for_html(&headers) {
         ("text/html; charset=utf-8", html(&app.about, events))
     } else {
@@ -44,10 +51,7 @@ pub(crate) async fn show<S: Store>(
     let mut response = (
         [
             (CONTENT_TYPE, kind),
-            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (REFERRER_POLICY, "no-referrer"),
-            (CACHE_CONTROL, "no-store"),
-            (VARY, "accept"),
+            (VARY, "accept, authorization, cookie"),
         ],
         body,
     )
@@ -67,7 +71,23 @@ fn asks_for_html(headers: &HeaderMap) -> bool {
         .is_some_and(|accept| accept.contains("text/html"))
 }
 
-fn html(about: &About, events: u64) -> String {
+/// The page; `events` is how many the store has, for who has signed in.
+fn html(about: &About, events: Option<u64>) -> String {
+    let signed = match events {
+        Some(events) => signed_in_html(about, events),
+        None => PAGE_SIGNED_OUT.to_owned(),
+    };
+    fill(
+        PAGE,
+        &[
+            ("style", STYLE),
+            ("version", &escape(&about.version)),
+            ("about", &signed),
+        ],
+    )
+}
+
+fn signed_in_html(about: &About, events: u64) -> String {
     let mut layers = String::new();
     for layer in &about.sandbox.layers {
         let (class, word) = state(layer);
@@ -87,10 +107,8 @@ fn html(about: &About, events: u64) -> String {
         Tier::Walls | Tier::None => "ask",
     };
     fill(
-        PAGE,
+        PAGE_SIGNED_IN,
         &[
-            ("style", STYLE),
-            ("version", &escape(&about.version)),
             ("workspace", &escape(&about.workspace)),
             ("store", &escape(&about.store)),
             ("events", &events.to_string()),
@@ -101,16 +119,23 @@ fn html(about: &About, events: u64) -> String {
     )
 }
 
-fn text(about: &About, events: u64) -> String {
+fn text(about: &About, events: Option<u64>) -> String {
+    let signed = match events {
+        Some(events) => signed_in_text(about, events),
+        None => TEXT_SIGNED_OUT.to_owned(),
+    };
+    fill(TEXT, &[("version", &about.version), ("about", &signed)])
+}
+
+fn signed_in_text(about: &About, events: u64) -> String {
     let mut layers = String::new();
     for layer in &about.sandbox.layers {
         let (_, word) = state(layer);
         let _ = writeln!(layers, "  {word:8} {}: {}", layer.name, layer.detail);
     }
     fill(
-        TEXT,
+        TEXT_SIGNED_IN,
         &[
-            ("version", &about.version),
             ("workspace", &about.workspace),
             ("store", &about.store),
             ("events", &events.to_string()),
@@ -188,10 +213,13 @@ mod tests {
             },
             store: "/s".into(),
         };
-        for filled in [html(&about, 1), text(&about, 1)] {
+        for filled in [html(&about, Some(1)), text(&about, Some(1))] {
             assert!(!filled.contains("{{"));
             assert!(filled.contains("/w") && filled.contains("/s"));
         }
-        assert!(html(&about, 1).contains(&format!("<style>{STYLE}</style>")));
+        for filled in [html(&about, None), text(&about, None)] {
+            assert!(!filled.contains("{{"));
+        }
+        assert!(html(&about, None).contains(&format!("<style>{STYLE}</style>")));
     }
 }

@@ -1,0 +1,21 @@
+//! Who is talking: tokens, the links that sign a browser in, and what happens to wrong guesses.
+//!
+//! Invariants:
+//! - No secret is on the disk but the first person's own, in a file for that person alone; of all
+//!   others there is only a hash.
+//! - A file of tokens that cannot be read lets nobody in.
+//! - What was revoked is refused from then on, also where it is in use: see [`Tokens::holds`].
+
+mod admit;
+mod attempts;
+mod file;
+mod login;
+mod secret;
+mod tokens;
+
+pub(crate) use admit::{Caller, Person, Who, admit, cookies, wrong_from};
+pub(crate) use attempts::{Attempts, Peer};
+pub use file::TokensError;
+pub(crate) use login::{LIFETIME as LOGIN_LIFETIME, Logins};
+pub use tokens::{FirstPerson, Identity, NewAgent, Pass, Passed, TokenInfo, TokenKind, Tokens};
+pub(crate) use tokens::{SESSION, now};

@@ -1,0 +1,35 @@
+//! What is known about the connection that a request came over.
+
+use axum::http::Extensions;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::Peer;
+
+/// A connection. Ward puts it beside each request; nothing that a client sends can.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    pub(crate) peer: Peer,
+    /// Cancelled when Ward is told to stop.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Connection {
+    /// The connection of a request; where there was none, it came from Ward itself.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        extensions.get().cloned().unwrap_or_else(|| Self {
+            peer: Peer::Local,
+            stop: CancellationToken::new(),
+        })
+    }
+}
+
+impl<S: Sync> axum::extract::FromRequestParts<S> for Connection {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(
+        parts: &mut axum::http::request::Parts,
+        _: &S,
+    ) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(&parts.extensions))
+    }
+}

@@ -1,0 +1,275 @@
+//! Everything that can be asked over HTTP: the one table that the service is made of, and that
+//! `/openapi.json` describes.
+
+use std::sync::Arc;
+
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{self, MethodRouter};
+use gate::ledger::Verdict;
+use protocol::approval::{Approval, GrantInfo, Resolved};
+use protocol::gate::Failed;
+use protocol::http::{
+    ActionEnded, ActionState, Approvals, DeniedBody, Grants, Health, LoginLink, PostAction,
+    PostAnswer, PostAttention, Roles,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use store::Store;
+
+use crate::app::App;
+use crate::auth::Who;
+use crate::openapi;
+use crate::routes::{actions, approvals, door, grants, health, inbox, ledger, login, page, roles};
+use crate::sse;
+
+/// A schema, once there is somewhere to put what it refers to.
+pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// One thing that can be asked.
+pub(crate) struct Operation<S: Store> {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) who: Who,
+    /// Its name for programs that are generated.
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) query: Option<Shape>,
+    pub(crate) body: Option<Shape>,
+    /// Whether it tells events, which can be resumed.
+    pub(crate) events: bool,
+    pub(crate) answers: Vec<(u16, Answer)>,
+    pub(crate) handler: MethodRouter<Arc<App<S>>>,
+}
+
+/// What is answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    pub(crate) what: &'static str,
+    pub(crate) content: Content,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Content {
+    Json(Shape),
+    Events,
+    Page,
+    Nothing,
+}
+
+/// All of them.
+pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
+    use Who::{Actors, Everybody, Persons};
+    vec![
+        get("/", "getPage", Everybody, page::show::<S>)
+            .summary("What is there, as a page or as text")
+            .answer(200, "The page", Content::Page),
+        get("/healthz", "getHealth", Everybody, health::show::<S>)
+            .summary("Whether Ward is well; for who says who they are, more about it")
+            .json::<Health>(200, "It is well"),
+        get("/openapi.json", "getOpenApi", Everybody, openapi::show::<S>)
+            .summary("This document")
+            .json::<serde_json::Map<String, serde_json::Value>>(200, "The document"),
+        get("/login", "signIn", Everybody, login::enter::<S>)
+            .summary("Sign a browser in, by a link that works once")
+            .query::<login::Query>()
+            .answer(303, "Signed in; to the page", Content::Nothing),
+        post("/login", "makeLoginLink", Persons, login::link::<S>)
+            .summary("A link that signs a browser in as you")
+            .json::<LoginLink>(200, "The link")
+            .fails(&[404, 415]),
+        post("/logout", "signOut", Persons, login::leave::<S>)
+            .summary("Sign this browser out")
+            .answer(204, "Signed out", Content::Nothing)
+            .fails(&[415]),
+        post("/actions", "postAction", Actors, actions::post::<S>)
+            .summary("Ask for an action, and wait for its outcome. Hanging up cancels nothing")
+            .body::<PostAction>()
+            .json::<ActionEnded>(200, "It has ended, done or failed")
+            .json::<ActionState>(202, "It is still going")
+            .json::<DeniedBody>(403, "The policy or a person said no")
+            .fails(&[404, 409, 503]),
+        get("/actions/{id}", "getAction", Actors, actions::get::<S>)
+            .summary("How far an action is, or how it ended")
+            .json::<ActionState>(200, "How far it is"),
+        get("/actions/{id}/events", "getActionEvents", Actors, actions::events::<S>)
+            .summary("All that happens to an action, until nothing more can come")
+            .query::<sse::From>()
+            .events()
+            .answer(204, "Nothing more comes", Content::Nothing)
+            .fails(&[503]),
+        post("/actions/{id}/cancel", "cancelAction", Actors, actions::cancel::<S>)
+            .summary("End an action, wherever it is")
+            .json::<ActionState>(200, "How far it was")
+            .fails(&[415]),
+        get("/approvals", "getApprovals", Persons, approvals::list::<S>)
+            .summary("What waits for your answer")
+            .json::<Approvals>(200, "What is open, the oldest first"),
+        get("/approvals/events", "getApprovalEvents", Persons, inbox::events::<S>)
+            .summary("Questions and answers as they come. Whoever follows is a client that can be asked first")
+            .query::<inbox::Query>()
+            .events()
+            .fails(&[503]),
+        get("/approvals/{id}", "getApproval", Persons, approvals::get::<S>)
+            .summary("One question, whole")
+            .json::<Approval>(200, "The question")
+            .fails(&[409]),
+        post("/approvals/{id}", "answerApproval", Persons, approvals::answer::<S>)
+            .summary("Answer a question. The first valid answer wins")
+            .body::<PostAnswer>()
+            .json::<Resolved>(200, "It is answered")
+            .fails(&[409]),
+        post("/clients/{id}", "turnClient", Persons, inbox::turn::<S>)
+            .summary("Say whether a client is in front, and what it shows")
+            .body::<PostAttention>()
+            .json::<PostAttention>(200, "As it is now"),
+        get("/grants", "getGrants", Persons, grants::list::<S>)
+            .summary("Remembered answers that hold")
+            .json::<Grants>(200, "Those that hold"),
+        delete("/grants/{id}", "revokeGrant", Persons, grants::revoke::<S>)
+            .summary("Take a remembered answer back")
+            .json::<GrantInfo>(200, "It holds no longer"),
+        get("/ledger", "getLedger", Persons, ledger::list::<S>)
+            .summary("Entries of the record")
+            .query::<ledger::Query>()
+            .json::<ledger::Page>(200, "The entries, in order"),
+        get("/ledger/verify", "verifyLedger", Persons, ledger::verify::<S>)
+            .summary("Whether everything is as it was written")
+            .json::<Verdict>(200, "What was found"),
+        get("/ledger/events", "getLedgerEvents", Persons, ledger::events::<S>)
+            .summary("Entries as they are written")
+            .query::<sse::From>()
+            .events()
+            .fails(&[503]),
+        get("/roles", "getRoles", Persons, roles::list::<S>)
+            .summary("Who agents can be in a workspace")
+            .query::<roles::Query>()
+            .json::<Roles>(200, "The roles, by name")
+            .fails(&[404, 409]),
+        get("/runtimes", "getRuntimes", Persons, roles::runtimes::<S>)
+            .summary("Where actions run")
+            .json::<roles::Runtimes>(200, "The runtimes"),
+        get("/gate", "openGate", Actors, door::open::<S>)
+            .summary("JSON-RPC with the gate, over a connection that is upgraded to `ward-gate`")
+            .answer(101, "From here on, JSON-RPC in Content-Length frames", Content::Nothing)
+            .fails(&[426, 503]),
+    ]
+}
+
+fn get<S: Store, H: Handler<T, Arc<App<S>>>, T: 'static>(
+    path: &'static str,
+    id: &'static str,
+    who: Who,
+    handler: H,
+) -> Operation<S> {
+    Operation::new(Method::GET, routing::get(handler), path, id, who)
+}
+
+fn post<S: Store, H: Handler<T, Arc<App<S>>>, T: 'static>(
+    path: &'static str,
+    id: &'static str,
+    who: Who,
+    handler: H,
+) -> Operation<S> {
+    Operation::new(Method::POST, routing::post(handler), path, id, who)
+}
+
+fn delete<S: Store, H: Handler<T, Arc<App<S>>>, T: 'static>(
+    path: &'static str,
+    id: &'static str,
+    who: Who,
+    handler: H,
+) -> Operation<S> {
+    Operation::new(Method::DELETE, routing::delete(handler), path, id, who)
+}
+
+impl<S: Store> Operation<S> {
+    /// What every operation can be refused with is known already.
+    fn new(
+        method: Method,
+        handler: MethodRouter<Arc<App<S>>>,
+        path: &'static str,
+        id: &'static str,
+        who: Who,
+    ) -> Self {
+        let operation = Self {
+            method,
+            path,
+            who,
+            id,
+            summary: "",
+            query: None,
+            body: None,
+            events: false,
+            answers: Vec::new(),
+            handler,
+        };
+        let operation = operation.fails(&[401, 403, 429, 500]);
+        if path.contains('{') {
+            operation.fails(&[400, 404])
+        } else {
+            operation
+        }
+    }
+
+    fn summary(mut self, summary: &'static str) -> Self {
+        self.summary = summary;
+        self
+    }
+
+    fn query<T: JsonSchema>(mut self) -> Self {
+        self.query = Some(|generator| T::json_schema(generator));
+        self.fails(&[400])
+    }
+
+    fn body<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(SchemaGenerator::subschema_for::<T>);
+        self.fails(&[400, 408, 413, 415])
+    }
+
+    fn json<T: JsonSchema>(self, status: u16, what: &'static str) -> Self {
+        self.answer(
+            status,
+            what,
+            Content::Json(SchemaGenerator::subschema_for::<T>),
+        )
+    }
+
+    fn events(mut self) -> Self {
+        self.events = true;
+        self.answer(200, "Events, each with its number as `id`", Content::Events)
+    }
+
+    fn fails(mut self, statuses: &[u16]) -> Self {
+        for status in statuses {
+            if self.answers.iter().all(|(known, _)| known != status) {
+                self = self.json::<Failed>(*status, failure(*status));
+            }
+        }
+        self
+    }
+
+    fn answer(mut self, status: u16, what: &'static str, content: Content) -> Self {
+        self.answers.retain(|(known, _)| *known != status);
+        self.answers.push((status, Answer { what, content }));
+        self.answers.sort_by_key(|(status, _)| *status);
+        self
+    }
+}
+
+/// What a failure of this status means.
+fn failure(status: u16) -> &'static str {
+    match status {
+        400 => "The request does not fit",
+        401 => "Nobody, or nobody whom Ward knows, asks",
+        403 => "Whoever asks may not, or the request came from another site",
+        404 => "There is no such thing, or it is not yours",
+        408 => "The body did not arrive in time",
+        409 => "It is no longer as the request assumes",
+        413 => "The body is too large",
+        415 => "The body is not JSON",
+        426 => "The connection has to be upgraded",
+        429 => "Too many wrong tokens",
+        503 => "Not at the moment",
+        _ => "Ward failed",
+    }
+}
