@@ -54,13 +54,14 @@ pub(super) fn own(folder: &Folder) -> Found {
 /// A workspace's.
 pub(super) fn workspace(folder: &Folder) -> Found {
     let mut found = Found::default();
-    for above in [".ward", ".claude"] {
-        found.seen.add(folder, Path::new(above));
-    }
     found.rules_in(folder, "ward.toml");
-    found.skills_in(folder, ".ward/skills");
-    found.roles_in(folder, ".ward/roles");
-    found.roles_in(folder, ".claude/agents");
+    if found.seen.add(folder, Path::new(".ward")) {
+        found.skills_in(folder, ".ward/skills");
+        found.roles_in(folder, ".ward/roles");
+    }
+    if found.seen.add(folder, Path::new(".claude")) {
+        found.roles_in(folder, ".claude/agents");
+    }
     found
 }
 

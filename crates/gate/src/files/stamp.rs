@@ -34,12 +34,13 @@ struct Stamp {
 }
 
 impl Seen {
-    /// Notes how a file or folder is now.
-    pub(super) fn add(&mut self, folder: &Folder, name: &Path) {
-        self.note(folder.path(name), folder.links());
+    /// Notes how a file or folder is now; says whether it is there. Below one that is not, nothing
+    /// need be noted.
+    pub(super) fn add(&mut self, folder: &Folder, name: &Path) -> bool {
+        self.note(folder.path(name), folder.links())
     }
 
-    pub(super) fn note(&mut self, path: PathBuf, links: Links) {
+    pub(super) fn note(&mut self, path: PathBuf, links: Links) -> bool {
         let stamp = stamp(&path, links);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let is_settled = stamp.is_none_or(|stamp| {
@@ -54,6 +55,7 @@ impl Seen {
             stamp,
             is_settled,
         });
+        stamp.is_some()
     }
 
     pub(super) fn extend(&mut self, other: &Self) {
