@@ -1,0 +1,69 @@
+// A command that wants to reach a host: the person is asked while its connection is held.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { embed, requested } from "./embed.mjs";
+import { limit } from "./host.mjs";
+
+const as = { role: "backend", session: "s" };
+
+/** A server outside the wall. */
+async function outside(t) {
+  const server = createServer((_, response) => response.end("hello from outside\n"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  return `127.0.0.1:${server.address().port}`;
+}
+
+/** A command that goes there; loopback addresses go through the proxy only if that is said. */
+const curl = (host, more = "") => ({ command: `curl -sS --fail --noproxy '' ${more} http://${host}/` });
+
+const asks = (host) => (said) => requested(said) && said.subject.host === host;
+
+test("the connection is held while the person is asked, and goes through for that host and port only", limit, async (t) => {
+  const it = await embed(t);
+  const [host, other] = [await outside(t), await outside(t)];
+  const first = it.execute("terminal.run", curl(host), as);
+  const asked = await it.until(asks(host));
+  assert.deepEqual(asked.questions.map((question) => question.pattern), [`net(${host})`]);
+  await it.answer(asked, "allow", { scope: "session" });
+  const ran = await first;
+  assert.deepEqual([ran.exit_code, ran.stdout], [0, "hello from outside\n"]);
+  assert.equal((await it.execute("terminal.run", curl(host), as)).exit_code, 0);
+  assert.equal(it.told.filter(requested).length, 1);
+
+  const elsewhere = it.execute("terminal.run", curl(other), as);
+  await it.answer(await it.until(asks(other)), "deny", { reason: "not that one" });
+  const stopped = await elsewhere;
+  assert.notEqual(stopped.exit_code, 0);
+  assert.deepEqual(stopped.sandbox.stopped, [{ access: "connect", target: other }]);
+});
+
+test("once is for this command, however many connections it makes", limit, async (t) => {
+  const it = await embed(t);
+  const host = await outside(t);
+  const many = { command: Array(5).fill(curl(host).command).join(" && ") };
+  const running = it.execute("terminal.run", many, as);
+  await it.answer(await it.until(asks(host)), "allow");
+  assert.equal((await running).exit_code, 0);
+  assert.equal(it.told.filter(requested).length, 1);
+  const next = it.execute("terminal.run", curl(host), as);
+  const again = await it.until((said) => requested(said) && said.action_id !== it.told.find(requested).action_id);
+  await it.answer(again, "deny");
+  assert.notEqual((await next).exit_code, 0);
+});
+
+test("a question is withdrawn when whoever wanted to connect gives up", limit, async (t) => {
+  const it = await embed(t);
+  const host = await outside(t);
+  const ran = await it.execute("terminal.run", curl(host, "-m 1"), as);
+  assert.equal(ran.exit_code, 28);
+  const asked = it.told.find(requested);
+  const closed = await it.until((said) => said.method === "permission/resolved");
+  assert.deepEqual([closed.approval_id, closed.resolution], [asked.id, "withdrawn"]);
+  const status = await it.connection.sendRequest("runtime/status", {});
+  assert.equal(status.open_questions, 0);
+});
