@@ -20,8 +20,10 @@ pub mod gate;
 pub mod http;
 pub mod method;
 pub mod mode;
+pub mod permissions;
 pub mod protected;
 pub mod sandbox;
+pub mod undo;
 pub mod wall;
 
 pub use action::ActionName;
@@ -30,3 +32,4 @@ pub use digest::Digest;
 pub use facts::Facts;
 pub use failure::{ErrorKind, Failure};
 pub use mode::Mode;
+pub use permissions::Permissions;

@@ -35,6 +35,8 @@ pub const PERMISSION_REQUESTED: &str = "permission/requested";
 pub const PERMISSION_RESPOND: &str = "permission/respond";
 /// Notification from a gate: a question is closed, and how.
 pub const PERMISSION_RESOLVED: &str = "permission/resolved";
+/// Request to a gate: take back what an action, or a session, did to files.
+pub const UNDO: &str = "undo";
 /// Notification to a gate: whether this client is in front of its person, and what it shows.
 pub const CLIENT_ATTENTION: &str = "client/attention";
 /// Request: end all work; only `exit` may follow.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::Encoding;
 use crate::digest::Digest;
 use crate::facts::EntryKind;
+use crate::permissions::Permissions;
 
 /// Parameters of `fs.read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -168,6 +169,9 @@ pub struct WriteParams {
     /// The digest it must have now, so that nothing unseen is replaced.
     #[serde(default)]
     pub expect: Option<Digest>,
+    /// Its permission bits, such as `755`; left out, it keeps those it has, and a new file gets `644`.
+    #[serde(default)]
+    pub mode: Option<Permissions>,
 }
 
 /// Result of `fs.write`.
@@ -259,6 +263,9 @@ pub struct PatchResult {
 pub struct MkdirParams {
     /// The folder; missing folders above it are made.
     pub path: String,
+    /// Its permission bits at the most, such as `700`; the umask takes from them.
+    #[serde(default)]
+    pub mode: Option<Permissions>,
 }
 
 /// Parameters of `fs.move`.

@@ -2,7 +2,7 @@
 
 use protocol::action::fs::{Done, MkdirParams};
 use protocol::facts::{Access, EntryKind};
-use protocol::{ActionName, ErrorKind, Facts, Failure};
+use protocol::{ActionName, ErrorKind, Facts, Failure, Permissions};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -31,7 +31,7 @@ impl Action for Mkdir {
     }
 
     async fn execute(call: Call, params: MkdirParams) -> Result<Done, Failure> {
-        call.blocking(move |call| mkdir(&call.context.grounds, &params.path))
+        call.blocking(move |call| mkdir(&call.context.grounds, &params))
             .await
     }
 }
@@ -52,13 +52,15 @@ fn exists(grounds: &Grounds, path: &str) -> Result<bool, Failure> {
     }
 }
 
-fn mkdir(grounds: &Grounds, path: &str) -> Result<Done, Failure> {
+fn mkdir(grounds: &Grounds, params: &MkdirParams) -> Result<Done, Failure> {
+    let path = params.path.as_str();
+    let mode = params.mode.map_or(0o777, Permissions::bits);
     if exists(grounds, path)? {
         return Ok(Done { changed: false });
     }
     let place = grounds.place(path, Access::Write)?;
     let ready = place.make_folders()?;
-    let made = rustix::fs::mkdirat(ready.folder(), place.name(), Mode::from_raw_mode(0o777));
+    let made = rustix::fs::mkdirat(ready.folder(), place.name(), Mode::from_raw_mode(mode));
     match made {
         Ok(()) => {
             sync_folder(ready.folder());

@@ -44,12 +44,17 @@ fn write(grounds: &Grounds, params: WriteParams) -> Result<WriteResult, Failure>
     }
 
     let ready = place.make_folders()?;
-    let like = match &old {
-        Some(stat) if kind_of(stat) == EntryKind::File => Like::Old {
+    let mut file = old.filter(|stat| kind_of(stat) == EntryKind::File);
+    if let (Some(stat), Some(mode)) = (&mut file, params.mode) {
+        stat.st_mode = mode.bits();
+    }
+    let like = match (&file, params.mode) {
+        (Some(stat), _) => Like::Old {
             stat,
             executable: None,
         },
-        Some(_) | None => Like::New { executable: false },
+        (None, Some(mode)) => Like::Exactly(mode),
+        (None, None) => Like::New { executable: false },
     };
     let staged = Staged::write(ready.folder(), &content, like, &params.path)?;
     {

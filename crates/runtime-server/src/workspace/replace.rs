@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use protocol::{ErrorKind, Failure};
+use protocol::{ErrorKind, Failure, Permissions};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 
@@ -20,6 +20,8 @@ pub(crate) enum Like<'a> {
         stat: &'a Stat,
         executable: Option<bool>,
     },
+    /// This one, whatever the umask says.
+    Exactly(Permissions),
 }
 
 /// New content under a name of its own, beside the name it is meant for. Dropped, it goes away.
@@ -56,7 +58,7 @@ impl Staged {
         let mode = match like {
             Like::New { executable: false } => 0o644,
             Like::New { executable: true } => 0o755,
-            Like::Old { .. } => 0o600,
+            Like::Old { .. } | Like::Exactly(_) => 0o600,
         };
         let fd = rustix::fs::openat(&folder, &temporary, flags, Mode::from_raw_mode(mode))
             .map_err(|errno| refusal::of(errno, asked))?;
@@ -65,9 +67,12 @@ impl Staged {
             temporary: Some(temporary),
             asked: asked.to_owned(),
         };
-        if let Like::Old { stat, executable } = like {
-            take_after(&fd, stat, executable).map_err(|errno| refusal::of(errno, asked))?;
+        match like {
+            Like::New { .. } => Ok(()),
+            Like::Old { stat, executable } => take_after(&fd, stat, executable),
+            Like::Exactly(mode) => rustix::fs::fchmod(&fd, Mode::from_raw_mode(mode.bits())),
         }
+        .map_err(|errno| refusal::of(errno, asked))?;
         let mut file = std::fs::File::from(fd);
         file.write_all(content)
             .and_then(|()| file.sync_all())
