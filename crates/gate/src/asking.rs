@@ -22,6 +22,7 @@ use crate::ledger::EntryKind;
 use crate::live::{Live, State};
 use crate::path::unwritten;
 use crate::pending::Waiting;
+use crate::preview;
 use crate::record::{Record, rule_info};
 use crate::request::{Ask, new_id};
 
@@ -137,7 +138,10 @@ impl<S: Store> Inner<S> {
         if job.ask == Ask::Deny {
             return Err(nobody(decision));
         }
-        let approval = self.approval(job, subject, facts, decision, digest)?;
+        let mut approval = self.approval(job, subject, facts, decision, digest)?;
+        if approval.subject == Subject::Action {
+            approval.preview = preview::of(job.name, &job.params, facts).await;
+        }
         let verb = match &approval.subject {
             Subject::Action => Verb::Action(job.name),
             Subject::Host { .. } => Verb::Net,

@@ -6,8 +6,9 @@ use protocol::gate::{ActionRequest, Foreseen, GateInfo, RespondParams};
 use protocol::method::{
     ACTION_EXECUTE, ACTION_OUTPUT, ACTION_RESOLVE, CLIENT_ATTENTION, EXIT, INITIALIZE,
     OutputParams, PERMISSION_REQUESTED, PERMISSION_RESOLVED, PERMISSION_RESPOND, RUNTIME_STATUS,
-    SHUTDOWN, TERMINAL_EXITED,
+    SHUTDOWN, TERMINAL_EXITED, UNDO,
 };
+use protocol::undo::UndoParams;
 use protocol::{Encoding, ErrorKind, Failure};
 use rpc::{Answer, End, Limits, Notification, Peer, Remote, Request as Call, Service, answer};
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ use crate::inbox::Notice;
 use crate::live::Live;
 use crate::record::{events, rule_info, stream_of};
 use crate::request::Request;
+use crate::undo::Undo;
 
 /// How many events are read at a time.
 const PAGE: usize = 256;
@@ -301,6 +303,10 @@ impl<S: Store> Service for &Door<S> {
             PERMISSION_RESPOND => {
                 let RespondParams { id, answer: params } = call.read()?;
                 answer(&self.gate.answer(&self.actor, &id, params).await?)
+            }
+            UNDO => {
+                let what = Undo::try_from(call.read::<UndoParams>()?)?;
+                answer(&self.gate.undo(&self.actor, what).await?)
             }
             RUNTIME_STATUS => answer(&json!({
                 "runtimes": self.gate.runtimes(),

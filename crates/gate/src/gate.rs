@@ -20,6 +20,7 @@ use crate::live::{Actions, Live};
 use crate::pending::Pending;
 use crate::redact::Redactor;
 use crate::runtime::{Launch, LocalRuntime, Runtime, RuntimeInfo};
+use crate::undo::Keep;
 use crate::wall::Keeper;
 use crate::workspace::{self, Workspace};
 
@@ -70,6 +71,7 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) grants: Grants,
     pub(crate) clients: Clients,
     pub(crate) pending: Pending,
+    pub(crate) undo: Keep,
     /// What runs now, for the questions that come out of it.
     pub(crate) jobs: Mutex<HashMap<String, Arc<Job>>>,
     workspaces: Mutex<HashMap<PathBuf, Arc<Workspace>>>,
@@ -123,6 +125,7 @@ impl<S: Store> Gate<S> {
             clients: Clients::default(),
             jobs: Mutex::default(),
             workspaces: Mutex::default(),
+            undo: Keep::new(&options.data),
             me: Weak::clone(me),
             options,
             store,

@@ -120,13 +120,15 @@ impl<S: Store> Inner<S> {
             self.jobs().remove(&job.id);
         }
         let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let (result, files) = match outcome {
-            Ok(done) => (Ok(Arc::from(done.result)), done.files),
-            Err(failure) => (Err(failure), json!([])),
-        };
-        let mut record = Record::of(&job, &self.redactor, now());
+        let result: Result<Arc<RawValue>, Failure> = outcome.map(|done| Arc::from(done.result));
         let borrowed: Result<&RawValue, &Failure> = result.as_ref().map(|result| &**result);
-        record.outcome(&borrowed, duration_ms, &files);
+        let workspace = &job.workspace.name;
+        let changed = self
+            .undo
+            .after(&job.id, job.name, workspace, borrowed)
+            .await;
+        let mut record = Record::of(&job, &self.redactor, now());
+        record.outcome(&borrowed, duration_ms, &changed);
         let outcome = match record.write(self).await {
             Ok(()) => result,
             Err(error) => Err(unwritten(&error)),
@@ -272,6 +274,7 @@ impl<S: Store> Inner<S> {
                 widen: wider,
             },
         });
+        self.undo.before(&job.id, job.name, facts).await;
         live.state.send_replace(State::Running);
         let (output, printed) =
             printing::start(self, job, live).map_err(|error| unwritten(&error))?;
@@ -283,10 +286,10 @@ impl<S: Store> Inner<S> {
         if !(job.lasts() && result.is_ok()) {
             printed.all().await;
         }
-        Ok(Done {
-            result: result?,
-            files: json!([]),
-        })
+        if result.as_ref().is_err_and(has_changed) {
+            self.undo.forget(&job.id, job.name);
+        }
+        Ok(Done { result: result? })
     }
 
     /// What became of an action that was sent before: under a Ward that has ended since, or so long
@@ -316,7 +319,6 @@ pub(crate) struct Decided {
 /// An action that was done.
 pub(crate) struct Done {
     pub(crate) result: Box<RawValue>,
-    pub(crate) files: serde_json::Value,
 }
 
 /// Whether the runtime found other facts than were decided on.

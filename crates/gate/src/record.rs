@@ -14,6 +14,7 @@ use crate::gate::Inner;
 use crate::job::Job;
 use crate::ledger::{EntryKind, NewEntry};
 use crate::redact::Redactor;
+use crate::undo::Changed;
 
 /// The events of an action's stream.
 pub(crate) mod events {
@@ -128,6 +129,8 @@ impl<'a> Record<'a> {
         // What it looks like now is asked for; here it would be old.
         if let Some(told) = told.as_object_mut() {
             told.remove("to");
+            // It shows what is in a file, and that is not for the record.
+            told.remove("preview");
         }
         self.event(events::ASKED, told.clone());
         self.inbox(events::ASKED, told)
@@ -149,7 +152,7 @@ impl<'a> Record<'a> {
         &mut self,
         outcome: &Result<&RawValue, &Failure>,
         duration_ms: u64,
-        files: &Value,
+        changed: &Changed,
     ) {
         let mut data = match outcome {
             Ok(result) => summary(result),
@@ -158,11 +161,11 @@ impl<'a> Record<'a> {
             }
         };
         data["duration_ms"] = json!(duration_ms);
-        if files.as_array().is_some_and(|files| !files.is_empty()) {
-            data["files"] = files.clone();
-        }
+        changed.tell(&mut data);
         self.entry(EntryKind::Outcome, data);
-        self.event(events::ENDED, told(outcome, duration_ms));
+        let mut told = told(outcome, duration_ms);
+        changed.tell(&mut told);
+        self.event(events::ENDED, told);
     }
 
     pub(crate) fn entry(&mut self, kind: EntryKind, data: Value) {
