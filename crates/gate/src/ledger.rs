@@ -48,8 +48,8 @@ struct Shared<S: Store> {
     /// Where the chain is, and what has begun and not ended.
     state: Mutex<chain::State>,
     /// Who waits to be written.
-    waiting: Mutex<Vec<write::Job>>,
-    /// The round under way; whoever holds the lock drives it.
+    waiting: Mutex<write::Waiting>,
+    /// The round under way; whoever holds the lock leads.
     turn: tokio::sync::Mutex<Option<write::Round>>,
 }
 

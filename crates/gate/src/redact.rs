@@ -12,7 +12,7 @@ mod spans;
 use std::borrow::Cow;
 use std::ffi::OsString;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::{Map, Value};
 
 use self::names::{is_secret_field, is_secret_name};
@@ -37,8 +37,11 @@ pub struct RedactError(String);
 /// Knows what is secret; made once.
 #[derive(Debug)]
 pub struct Redactor {
-    /// The environment's secrets, where there are any.
-    values: Option<AhoCorasick>,
+    /// Something of every secret: where nothing of it is found, there is none. Most texts are done
+    /// with this, so it is what has to be fast.
+    hints: AhoCorasick,
+    /// The environment's secrets.
+    values: AhoCorasick,
     /// The length of the longest of them.
     longest: usize,
     /// Whether one of them could be written as a number.
@@ -75,12 +78,19 @@ impl Redactor {
             }
         }
         let failed = |error: &dyn std::fmt::Display| RedactError(error.to_string());
-        let values = match secrets.as_slice() {
-            [] => None,
-            secrets => Some(AhoCorasick::new(secrets).map_err(|error| failed(&error))?),
-        };
+        let hints = shapes::HINTS
+            .into_iter()
+            .chain(secrets.iter().map(String::as_str));
         Ok(Self {
-            values,
+            // Of this kind, a few patterns are looked for many bytes at a time.
+            hints: AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostFirst)
+                .build(hints)
+                .map_err(|error| failed(&error))?,
+            values: AhoCorasick::builder()
+                .prefilter(false)
+                .build(&secrets)
+                .map_err(|error| failed(&error))?,
             longest: secrets.iter().map(String::len).max().unwrap_or(0),
             numeric: secrets.iter().any(|secret| secret.parse::<f64>().is_ok()),
             shapes: Shapes::new().map_err(|error| failed(&error))?,
@@ -121,14 +131,12 @@ impl Redactor {
             return Cow::Borrowed(text);
         }
         let mut spans = Spans::default();
-        if let Some(values) = &self.values
-            && values.is_match(text)
-        {
-            for found in values.find_overlapping_iter(text) {
+        if self.hints.is_match(text) {
+            for found in self.values.find_overlapping_iter(text) {
                 spans.add(found.range(), REDACTED);
             }
+            self.shapes.find(text, &mut spans);
         }
-        self.shapes.find(text, &mut spans);
         names::find(text, &mut spans);
         spans.replace(text)
     }

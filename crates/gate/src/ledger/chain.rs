@@ -19,16 +19,17 @@ use super::text;
 pub(super) struct Prepared {
     kind: EntryKind,
     at: Millis,
+    /// Where it begins or ends one.
     action: Option<String>,
     /// What is written, without place and hashes. It goes to the store the first time, and is read
     /// from the text where it has to be written again.
     fields: Option<Map<String, Value>>,
-    /// The text up to the digest of the entry before, and the hash so far.
-    front: Vec<u8>,
+    /// The canonical text without the values of `prev` and `seq`, and where those belong.
+    text: Vec<u8>,
+    prev: usize,
+    seq: usize,
+    /// The hash of what is before `prev`.
     hashed: Sha256,
-    /// The text between that digest and the place, and after the place.
-    middle: Vec<u8>,
-    back: Vec<u8>,
 }
 
 impl Prepared {
@@ -43,49 +44,52 @@ impl Prepared {
             action_id,
             data,
         } = entry;
-        let mut front = Vec::with_capacity(512);
-        front.push(b'{');
-        let pair = |text: &mut Vec<u8>, name: &str, value: &str| {
-            text.push(b'"');
-            text.extend_from_slice(name.as_bytes());
-            text.extend_from_slice(b"\":");
-            text::push_string(text, value);
-        };
-        if let Some(id) = &action_id {
-            pair(&mut front, "action_id", id);
-            front.push(b',');
-        }
-        pair(&mut front, "actor", &actor);
-        front.extend_from_slice(b",\"at\":");
-        text::push_whole(&mut front, at.0);
-        front.extend_from_slice(b",\"data\":");
-        text::push(&mut front, &data);
-        front.push(b',');
-        pair(&mut front, "kind", kind.as_str());
-        front.extend_from_slice(b",\"prev\":\"");
-        let mut middle = Vec::with_capacity(64);
-        middle.push(b'"');
-        if let Some(role) = &role {
-            middle.push(b',');
-            pair(&mut middle, "role", role);
-        }
-        middle.extend_from_slice(b",\"seq\":");
-        let mut back = Vec::with_capacity(128);
-        for (name, value) in [("session", &session), ("workspace", &workspace)] {
+        let mut text = Vec::with_capacity(1024);
+        let pair = |text: &mut Vec<u8>, name: &str, value: &Option<String>| {
             if let Some(value) = value {
-                back.push(b',');
-                pair(&mut back, name, value);
+                text.extend_from_slice(name.as_bytes());
+                text::push_string(text, value);
             }
+        };
+        text.push(b'{');
+        pair(&mut text, "\"action_id\":", &action_id);
+        if action_id.is_some() {
+            text.push(b',');
         }
-        back.push(b'}');
+        text.extend_from_slice(b"\"actor\":");
+        text::push_string(&mut text, &actor);
+        text.extend_from_slice(b",\"at\":");
+        text::push_whole(&mut text, at.0);
+        text.extend_from_slice(b",\"data\":");
+        text::push(&mut text, &data);
+        text.extend_from_slice(b",\"kind\":");
+        text::push_string(&mut text, kind.as_str());
+        text.extend_from_slice(b",\"prev\":");
+        let prev = text.len();
+        pair(&mut text, ",\"role\":", &role);
+        text.extend_from_slice(b",\"seq\":");
+        let seq = text.len();
+        pair(&mut text, ",\"session\":", &session);
+        pair(&mut text, ",\"workspace\":", &workspace);
+        text.push(b'}');
 
+        let action = match kind {
+            EntryKind::Request | EntryKind::Outcome => action_id.clone(),
+            EntryKind::Begun
+            | EntryKind::Decision
+            | EntryKind::Approval
+            | EntryKind::Answer
+            | EntryKind::Grant
+            | EntryKind::Revoked
+            | EntryKind::Gap => None,
+        };
         let mut fields = Map::new();
         fields.insert("actor".into(), actor.into());
         fields.insert("at".into(), at.0.into());
         fields.insert("data".into(), data);
         fields.insert("kind".into(), kind.as_str().into());
         for (name, value) in [
-            ("action_id", action_id.clone()),
+            ("action_id", action_id),
             ("role", role),
             ("session", session),
             ("workspace", workspace),
@@ -97,30 +101,28 @@ impl Prepared {
         Self {
             kind,
             at,
-            action: action_id,
+            action,
             fields: Some(fields),
-            hashed: Sha256::new_with_prefix(&front),
-            front,
-            middle,
-            back,
+            hashed: Sha256::new_with_prefix(text.get(..prev).unwrap_or_default()),
+            text,
+            prev,
+            seq,
         }
     }
 
     /// The event that follows `head`, and the head that it makes.
     pub(super) fn link(&mut self, head: &Head) -> Result<(NewEvent, Head), serde_json::Error> {
         let seq = head.seq.next();
+        let part = |range: std::ops::Range<usize>| self.text.get(range).unwrap_or_default();
         let mut rest = Vec::with_capacity(256);
-        rest.extend_from_slice(head.hash.as_str().as_bytes());
-        rest.extend_from_slice(&self.middle);
+        text::push_string(&mut rest, head.hash.as_str());
+        rest.extend_from_slice(part(self.prev..self.seq));
         text::push_whole(&mut rest, seq.get());
-        rest.extend_from_slice(&self.back);
+        rest.extend_from_slice(part(self.seq..self.text.len()));
         let hash = Digest::from_hash(&self.hashed.clone().chain_update(&rest).finalize().into());
         let mut fields = match self.fields.take() {
             Some(fields) => fields,
-            None => {
-                let text = [self.front.as_slice(), rest.as_slice()].concat();
-                serde_json::from_slice(&text)?
-            }
+            None => serde_json::from_slice(&[part(0..self.prev), &rest].concat())?,
         };
         fields.insert("seq".into(), seq.get().into());
         fields.insert("prev".into(), head.hash.as_str().into());

@@ -2,7 +2,7 @@
 
 use protocol::Digest;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use store::{Event, Seq, Store, StoreError};
 
 use super::chain::{hash_of, hash_told};
@@ -15,7 +15,7 @@ use super::{Ledger, lock};
 const NAMED: usize = 100;
 
 /// What became of the ledger.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Whether everything is as it was written.
     pub ok: bool,
@@ -30,7 +30,7 @@ pub struct Verdict {
 }
 
 /// Something that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// Where.
     pub seq: u64,
@@ -41,7 +41,7 @@ pub struct Problem {
 }
 
 /// What can be wrong with a ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     /// An entry does not have its hash any more.

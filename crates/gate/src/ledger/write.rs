@@ -1,8 +1,9 @@
 //! How entries are written: all that wait go into one batch of the store.
 //!
-//! There is no task of its own for it. Whoever comes while nothing is written leads a round, with
-//! what others have brought meanwhile; they wait for their answer or for the lead, whichever comes
-//! first. A round that its leader went away from is finished by the next.
+//! There is no task of its own for it: the first who comes after a round was taken up leads the
+//! next one, when that is through, with what all others have brought meanwhile. So those who were
+//! told prepare what comes next while the others are written. Where a leader goes away, a task is
+//! started in its place.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,9 +15,6 @@ use super::chain::Prepared;
 use super::entry::NewEntry;
 use super::head::Head;
 use super::{Ledger, Shared, lock};
-
-/// How many are written in one round, so that the first is not told too late.
-const TOGETHER: usize = 256;
 
 /// Where what was written is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +48,14 @@ impl Job {
     }
 }
 
+/// Who waits to be written.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    jobs: Vec<Job>,
+    /// Whether somebody leads, who has not taken them yet.
+    led: bool,
+}
+
 /// Jobs that are being written.
 pub(super) type Round = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -71,29 +77,35 @@ impl<S: Store> Ledger<S> {
             .into_iter()
             .map(|entry| Prepared::new(shared.redacted(entry)))
             .collect();
-        let (told, mut answer) = oneshot::channel();
-        lock(&shared.waiting).push(Job {
+        let (told, answer) = oneshot::channel();
+        let job = Job {
             entries,
             appends: beside.len(),
             beside,
             told,
-        });
-        let mut turn = tokio::select! {
-            biased;
-            answer = &mut answer => return answer.unwrap_or(Err(StoreError::Closed)),
-            turn = shared.turn.lock() => turn,
         };
-        loop {
-            if let Some(round) = turn.as_mut() {
-                round.await;
-                *turn = None;
-            }
-            match answer.try_recv() {
-                Ok(answer) => return answer,
-                Err(oneshot::error::TryRecvError::Empty) => {}
-                Err(oneshot::error::TryRecvError::Closed) => return Err(StoreError::Closed),
-            }
-            *turn = Some(Box::pin(Arc::clone(shared).round()));
+        let is_led = {
+            let mut waiting = lock(&shared.waiting);
+            waiting.jobs.push(job);
+            std::mem::replace(&mut waiting.led, true)
+        };
+        if !is_led {
+            shared.lead().await;
+        }
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+/// Held by a leader. Dropped before the end, it has a task lead instead: others wait for it.
+struct Lead<S: Store>(Option<Arc<Shared<S>>>);
+
+impl<S: Store> Drop for Lead<S> {
+    fn drop(&mut self) {
+        let Some(shared) = self.0.take() else { return };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(async move { shared.lead().await })),
+            // Everything ends; should somebody come all the same, they lead.
+            Err(_) => lock(&shared.waiting).led = false,
         }
     }
 }
@@ -118,15 +130,27 @@ impl<S: Store> Shared<S> {
         entry
     }
 
-    /// Writes what waits.
-    async fn round(self: Arc<Self>) {
-        let jobs: Vec<Job> = {
+    /// Finishes what is being written, and then writes what waits.
+    async fn lead(self: &Arc<Self>) {
+        let mut lead = Lead(Some(Arc::clone(self)));
+        let mut turn = self.turn.lock().await;
+        if let Some(left) = turn.as_mut() {
+            left.await;
+            *turn = None;
+        }
+        let jobs = {
             let mut waiting = lock(&self.waiting);
-            // What nobody waits for any more, and nobody began to write, is let go.
-            waiting.retain(|job| !job.told.is_closed());
-            let together = waiting.len().min(TOGETHER);
-            waiting.drain(..together).collect()
+            waiting.led = false;
+            std::mem::take(&mut waiting.jobs)
         };
+        turn.insert(Box::pin(Arc::clone(self).round(jobs))).await;
+        *turn = None;
+        lead.0 = None;
+    }
+
+    async fn round(self: Arc<Self>, mut jobs: Vec<Job>) {
+        // What nobody waits for any more, and nobody began to write, is let go.
+        jobs.retain(|job| !job.told.is_closed());
         let mut groups = vec![jobs];
         while let Some(group) = groups.pop() {
             if !group.is_empty() {

@@ -1,4 +1,6 @@
-//! Names that say that what stands beside them is secret.
+//! Names, and other places, that say that what stands beside them is secret.
+
+use std::ops::Range;
 
 use super::REDACTED;
 use super::spans::Spans;
@@ -28,12 +30,11 @@ const WORDS: [&str; 18] = [
 /// Names of the environment that look like a secret's and are none.
 const HARMLESS: [&str; 2] = ["SSH_AUTH_SOCK", "GPG_KEY"];
 
-/// Ends of names that mean a secret wherever they are.
-const FIELDS: [&str; 14] = [
+/// Ends of names that mean a secret wherever they are, without what separates words.
+const FIELDS: [&str; 12] = [
     "accesskey",
     "apikey",
     "authorization",
-    "clientsecret",
     "encryptionkey",
     "passphrase",
     "passwd",
@@ -43,11 +44,16 @@ const FIELDS: [&str; 14] = [
     "secretkey",
     "signingkey",
     "token",
-    "webhooksecret",
 ];
+
+/// The length of the longest of them.
+const LONGEST: usize = 13;
 
 /// A value beside such a name that is shorter is none.
 const SHORTEST: usize = 4;
+
+/// A user's name in a URL that is as long as this is a token.
+const TOKEN: usize = 20;
 
 /// Whether a name of the environment, or of a header, is one of a secret: one of its words is.
 pub(super) fn is_secret_name(name: &str) -> bool {
@@ -81,29 +87,33 @@ fn words(part: &str) -> impl Iterator<Item = &str> {
 /// Whether a field of this name, wherever it is, holds a secret. Narrower than
 /// [`is_secret_name`]: `key` is the name of many things.
 pub(super) fn is_secret_field(name: &str) -> bool {
-    // No name that long is one; and nothing is allocated for what is none.
-    if name.len() > 64 {
+    // How they end tells most names from them at a glance.
+    let last = name.as_bytes().last().map(u8::to_ascii_lowercase);
+    if !last.is_some_and(|last| b"denty".contains(&last)) {
         return false;
     }
-    let ends = |known: &str| {
-        let mut letters = name.bytes().rev().filter(u8::is_ascii_alphanumeric);
-        known.bytes().rev().all(|byte| {
-            letters
-                .next()
-                .is_some_and(|letter| letter.eq_ignore_ascii_case(&byte))
-        })
-    };
-    FIELDS.iter().any(|known| ends(known))
+    let letters = name.bytes().rev().filter(u8::is_ascii_alphanumeric);
+    let mut end = [0; LONGEST];
+    let mut length = 0;
+    for (place, letter) in end.iter_mut().rev().zip(letters) {
+        *place = letter.to_ascii_lowercase();
+        length += 1;
+    }
+    let end = end.get(LONGEST - length..).unwrap_or_default();
+    FIELDS.iter().any(|known| end.ends_with(known.as_bytes()))
 }
 
-/// Finds `NAME=value`, `--name=value` and `name: value`.
+/// Finds `NAME=value`, `--name=value`, `name: value` and `://user:value@host`.
 pub(super) fn find(text: &str, spans: &mut Spans) {
     let bytes = text.as_bytes();
     for at in memchr::memchr2_iter(b'=', b':', bytes) {
-        let name = name_before(text, at);
-        if name.is_empty() {
+        if bytes.get(at..at + 3) == Some(b"://") {
+            if let Some(password) = password_after(text, at + 3) {
+                spans.add(password, "[redacted:password]");
+            }
             continue;
         }
+        let name = name_before(text, at);
         let is_variable = !name.bytes().any(|byte| byte.is_ascii_lowercase());
         let assigned = bytes.get(at) == Some(&b'=');
         if !(is_secret_field(name) || assigned && is_variable && is_secret_name(name)) {
@@ -154,6 +164,20 @@ fn value_after(text: &str, at: usize, assigned: bool) -> (usize, &str) {
     let start = at + rest.len() - value.len();
     let value = value.get(..end.unwrap_or(value.len())).unwrap_or_default();
     (start, value)
+}
+
+/// Where the password of a URL is whose user's name begins at `at`; a name that is long is a token.
+fn password_after(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = text.get(at..)?;
+    let end = rest.find(|c: char| c.is_whitespace() || "/\"'<>?#".contains(c));
+    let (user, _) = rest.get(..end.unwrap_or(rest.len()))?.rsplit_once('@')?;
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    let from = match (name.len() >= TOKEN, password) {
+        (true, _) => 0,
+        (false, "") => return None,
+        (false, _) => name.len() + 1,
+    };
+    Some(at + from..at + user.len())
 }
 
 #[cfg(test)]
@@ -207,6 +231,10 @@ mod tests {
             "--token",
         ] {
             assert!(is_secret_field(name), "{name}");
+        }
+        assert_eq!(FIELDS.map(str::len).into_iter().max(), Some(LONGEST));
+        for known in FIELDS {
+            assert!(is_secret_field(known), "{known}");
         }
         for name in [
             "key",

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, BuildError as TriggerError};
 use regex_automata::meta::{BuildError, Regex};
 
 use super::spans::Spans;
@@ -40,7 +39,7 @@ const KEYS: [(&str, &str); 15] = [
 type Part = fn(&str, &Range<usize>) -> Option<Range<usize>>;
 
 /// Places where keys are.
-const PLACES: [(&str, &str, Part); 4] = [
+const PLACES: [(&str, &str, Part); 3] = [
     (r"sk-[A-Za-z0-9_-]{16,}", "[redacted:sk]", sk),
     (
         r#"(?i)authorization\\?["']?\s*[:=]\s*\\?["']?(?:[a-z]+\s+)?[^\s"'\\,;]+"#,
@@ -52,11 +51,10 @@ const PLACES: [(&str, &str, Part); 4] = [
         "[redacted:bearer]",
         bearer,
     ),
-    (r#"://[^/\s"'<>?#]+@"#, "[redacted:password]", password),
 ];
 
-/// Where none of these is, there is none of the shapes; looked for first, because it is cheap.
-const TRIGGERS: [&str; 28] = [
+/// Where none of these is, there is none of the shapes.
+pub(super) const HINTS: [&str; 31] = [
     "ghp_",
     "gho_",
     "ghu_",
@@ -84,49 +82,30 @@ const TRIGGERS: [&str; 28] = [
     "-----BEGIN ",
     "eyJ",
     "sk-",
-    "://",
+    "earer",
+    "EARER",
+    "uthorization",
+    "UTHORIZATION",
 ];
-
-/// The same, whatever their case.
-const WORDS: [&str; 2] = ["bearer", "authorization"];
 
 #[derive(Debug)]
 pub(super) struct Shapes {
-    triggers: AhoCorasick,
-    words: AhoCorasick,
     keys: Regex,
     places: Vec<Regex>,
 }
 
-/// Why the shapes could not be compiled.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ShapesError {
-    #[error(transparent)]
-    Trigger(#[from] TriggerError),
-    #[error(transparent)]
-    Pattern(#[from] Box<BuildError>),
-}
-
 impl Shapes {
-    pub(super) fn new() -> Result<Self, ShapesError> {
+    pub(super) fn new() -> Result<Self, Box<BuildError>> {
         let places = PLACES
             .iter()
-            .map(|(pattern, ..)| Regex::new(pattern).map_err(Box::new))
-            .collect::<Result<_, _>>()?;
+            .map(|(pattern, ..)| Regex::new(pattern).map_err(Box::new));
         Ok(Self {
-            triggers: AhoCorasick::new(TRIGGERS)?,
-            words: AhoCorasick::builder()
-                .ascii_case_insensitive(true)
-                .build(WORDS)?,
-            keys: Regex::new_many(&KEYS.map(|(pattern, _)| pattern)).map_err(Box::new)?,
-            places,
+            keys: Regex::new_many(&KEYS.map(|(pattern, _)| pattern))?,
+            places: places.collect::<Result<_, _>>()?,
         })
     }
 
     pub(super) fn find(&self, text: &str, spans: &mut Spans) {
-        if !self.triggers.is_match(text) && !self.words.is_match(text) {
-            return;
-        }
         for found in self.keys.find_iter(text) {
             if let Some((_, instead)) = KEYS.get(found.pattern().as_usize()) {
                 spans.add(found.range(), instead);
@@ -181,18 +160,4 @@ fn bearer(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
         .bytes()
         .any(|byte| byte.is_ascii_digit())
         .then(|| found.end - token.len()..found.end)
-}
-
-/// What is between `user:` and `@`; a user's name that is long is a token.
-fn password(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
-    let inner = found.start + "://".len()..found.end - 1;
-    let (user, password) = match text.get(inner.clone())?.split_once(':') {
-        Some((user, password)) => (user, password),
-        None => (text.get(inner.clone())?, ""),
-    };
-    match (user.len(), password.len()) {
-        (20.., 0) => Some(inner.start..inner.start + user.len()),
-        (20.., _) => Some(inner),
-        (_, length) => Some(inner.end - length..inner.end),
-    }
 }
