@@ -141,7 +141,8 @@ impl<S: Store> Gate<S> {
     /// Starts the runtime server of the workspace where none is named, so that it is there when the
     /// first action comes.
     pub fn wake(&self) -> Result<(), Failure> {
-        self.0.workspace(None).map(drop)
+        self.0.workspace(None)?.runtime.wake();
+        Ok(())
     }
 
     /// An action of this actor's, or of the person's agents.
@@ -255,7 +256,6 @@ impl<S: Store> Inner<S> {
         }
         let keeper = Arc::new(Keeper(Weak::clone(&self.me)));
         let runtime = LocalRuntime::new(self.options.launch.clone(), &real, keeper);
-        runtime.wake();
         let workspace = Arc::new(Workspace::new(real.clone(), name, Arc::new(runtime)));
         workspaces.insert(real, Arc::clone(&workspace));
         Ok(workspace)

@@ -44,6 +44,9 @@ pub trait Runtime: Send + Sync {
     /// What it says about itself, once it is there: every action with its schema, and its sandbox.
     fn about(&self) -> Waiting<'_, Result<Arc<InitializeResult>, Failure>>;
 
+    /// Starts it, where it is started at all, so that it is there when the first action comes.
+    fn wake(&self) {}
+
     /// How it is.
     fn status(&self) -> RuntimeInfo;
 

@@ -46,8 +46,7 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
 }
 
-/// The runtime server of one workspace. It starts with the first action, or by
-/// [`LocalRuntime::wake`].
+/// The runtime server of one workspace. It starts with the first action, or by [`Runtime::wake`].
 pub struct LocalRuntime(Arc<Inner>);
 
 struct Inner {
@@ -94,13 +93,6 @@ impl LocalRuntime {
             process: AtomicU32::new(0),
             outputs: Mutex::default(),
         }))
-    }
-
-    /// Starts it, where that has not happened yet. Call it within the event loop.
-    pub fn wake(&self) {
-        if !self.0.awake.swap(true, Ordering::Relaxed) {
-            tokio::spawn(Arc::clone(&self.0).look_after());
-        }
     }
 
     /// The way to it, once it is there.
@@ -178,6 +170,13 @@ impl Runtime for LocalRuntime {
                 Err(failure) => Err(failure),
             }
         })
+    }
+
+    /// Called within the event loop.
+    fn wake(&self) {
+        if !self.0.awake.swap(true, Ordering::Relaxed) {
+            tokio::spawn(Arc::clone(&self.0).look_after());
+        }
     }
 
     fn about(&self) -> Waiting<'_, Result<Arc<InitializeResult>, Failure>> {
