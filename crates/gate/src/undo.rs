@@ -1,7 +1,7 @@
 //! Undo: a file action keeps what it replaced, and a person can have it put back.
 //!
-//! `keep` runs around each file action: before it, what it would replace goes into `blobs`, by
-//! digest; after it, a `manifest` says what changed, step by step, and the ledger has its digest.
+//! Before each file action `keep` puts what it would replace into `blobs`, by digest; after it,
+//! `left` finds what changed, step by step, for a `manifest` whose digest the ledger has.
 //! To undo, `find` looks for the outcomes in the ledger, `plan` looks whether all is still as the
 //! action left it, and `back` puts it back through the runtime, under permits and on the record.
 //!
@@ -20,6 +20,7 @@ mod blobs;
 pub(crate) mod disk;
 mod find;
 mod keep;
+mod left;
 mod manifest;
 mod plan;
 
@@ -143,11 +144,11 @@ impl Keep {
         let steps = match outcome {
             Ok(result) => {
                 let result = result.to_owned();
-                blocking(move || keep::after(action, earlier, &result)).await
+                blocking(move || left::after(action, earlier, &result)).await
             }
             Err(failure) => {
                 let failure = failure.clone();
-                blocking(move || keep::after_failure(action, earlier, &failure)).await
+                blocking(move || left::after_failure(action, earlier, &failure)).await
             }
         };
         self.written(workspace, steps.unwrap_or_default()).await

@@ -16,7 +16,7 @@ use store::{Append, Expected, NewEvent, Seq, Store, StoreError};
 use super::find::Undoable;
 use super::manifest::{Changed, Step};
 use super::plan::{self, Put};
-use super::{Undo, blocking, disk, keep};
+use super::{Undo, blocking, disk, left};
 use crate::actor::Actor;
 use crate::canonical;
 use crate::clock::now;
@@ -234,12 +234,12 @@ impl<S: Store> Inner<S> {
         let done = self
             .execute(note, run, name, params, facts, Vec::new())
             .await;
-        let left = blocking(move || match done {
-            Ok(result) => (keep::after(name, earlier, &result), Ok(())),
-            Err(failure) => (keep::after_failure(name, earlier, &failure), Err(failure)),
+        let looked = blocking(move || match done {
+            Ok(result) => (left::after(name, earlier, &result), Ok(())),
+            Err(failure) => (left::after_failure(name, earlier, &failure), Err(failure)),
         });
-        let (left, done) = left.await.ok_or_else(ending)?;
-        steps.extend(left);
+        let (changes, done) = looked.await.ok_or_else(ending)?;
+        steps.extend(changes);
         done
     }
 

@@ -1,16 +1,13 @@
-//! Keeps what a file action is about to replace, and finds out what it left.
+//! Keeps what a file action is about to replace.
 
 use std::path::Path;
 
-use protocol::action::fs::{Done, EditResult, PatchResult, WriteResult};
 use protocol::facts::{Access, EntryKind, PathFact};
 use protocol::undo::{FileChange, State, Unkept};
-use protocol::{ActionName, Digest, ErrorKind, Facts, Failure, Permissions};
-use serde_json::value::RawValue;
+use protocol::{ActionName, Digest, Facts, Permissions};
 
 use super::blobs::Blobs;
 use super::disk::{self, Entry};
-use super::manifest::Step;
 
 /// As deep as folders are deleted.
 const MAX_DEPTH: usize = 128;
@@ -36,13 +33,13 @@ pub(super) enum Earlier {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Was {
-    path: String,
-    state: State,
-    unkept: Option<Unkept>,
+    pub(super) path: String,
+    pub(super) state: State,
+    pub(super) unkept: Option<Unkept>,
 }
 
 impl Was {
-    fn became(self, after: State) -> FileChange {
+    pub(super) fn became(self, after: State) -> FileChange {
         FileChange::new(self.path, self.state, after, self.unkept)
     }
 }
@@ -324,121 +321,8 @@ fn special(state: State) -> (State, Option<Unkept>) {
     (state, unkept)
 }
 
-fn file_state(digest: Digest, size: Option<u64>, mode: Option<Permissions>) -> State {
+pub(super) fn file_state(digest: Digest, size: Option<u64>, mode: Option<Permissions>) -> State {
     State::File { digest, size, mode }
-}
-
-/// What the action changed, by what it answered.
-pub(super) fn after(action: ActionName, earlier: Vec<Earlier>, result: &RawValue) -> Vec<Step> {
-    let left: Vec<State> = match action {
-        ActionName::FsWrite => match serde_json::from_str::<WriteResult>(result.get()) {
-            Ok(result) => vec![file_state(result.digest, None, None)],
-            Err(_) => return left_there(earlier),
-        },
-        ActionName::FsEdit => match serde_json::from_str::<EditResult>(result.get()) {
-            Ok(result) => vec![file_state(result.digest, None, None)],
-            Err(_) => return left_there(earlier),
-        },
-        ActionName::FsPatch => match serde_json::from_str::<PatchResult>(result.get()) {
-            Ok(result) => result
-                .files
-                .into_iter()
-                .map(|file| match file.digest {
-                    Some(digest) => file_state(digest, None, None),
-                    None => State::Absent,
-                })
-                .collect(),
-            Err(_) => return left_there(earlier),
-        },
-        _ => match serde_json::from_str::<Done>(result.get()) {
-            Ok(Done { changed: false }) => return Vec::new(),
-            Ok(Done { changed: true }) | Err(_) => Vec::new(),
-        },
-    };
-    let mut left = left.into_iter();
-    let mut steps = Vec::new();
-    for earlier in earlier {
-        steps.push(match earlier {
-            Earlier::Missing(path) => Step::Made { path },
-            Earlier::Entry(was) => {
-                let state = match action {
-                    ActionName::FsDelete => State::Absent,
-                    ActionName::FsMkdir => State::Directory { mode: None },
-                    _ => left.next().unwrap_or(State::Other),
-                };
-                let state = with_mode(state, &was.path);
-                Step::Change(was.became(state))
-            }
-            Earlier::Move { from, what, to } => moved(from, what, to),
-        });
-    }
-    steps
-}
-
-/// What an action changed that did not come to its end, by what is there now.
-pub(super) fn after_failure(
-    action: ActionName,
-    earlier: Vec<Earlier>,
-    failure: &Failure,
-) -> Vec<Step> {
-    let half_done = match failure.kind {
-        ErrorKind::Cancelled | ErrorKind::RuntimeLost | ErrorKind::Disconnected => true,
-        // All others are done whole or not at all.
-        _ => action == ActionName::FsDelete,
-    };
-    if half_done {
-        left_there(earlier)
-    } else {
-        Vec::new()
-    }
-}
-
-fn left_there(earlier: Vec<Earlier>) -> Vec<Step> {
-    let now = |path: &str| disk::state(Path::new(path)).unwrap_or(State::Other);
-    let mut steps = Vec::new();
-    for earlier in earlier {
-        match earlier {
-            Earlier::Missing(path) => {
-                if matches!(now(&path), State::Directory { .. }) {
-                    steps.push(Step::Made { path });
-                }
-            }
-            Earlier::Entry(was) => {
-                let state = now(&was.path);
-                if !state.is_same_as(&was.state) {
-                    steps.push(Step::Change(was.became(state)));
-                }
-            }
-            Earlier::Move { from, what, to } => {
-                if now(&from) == State::Absent && now(&to.path).is_same_as(&what) {
-                    steps.push(moved(from, what, to));
-                }
-            }
-        }
-    }
-    steps
-}
-
-fn moved(from: String, what: State, to: Was) -> Step {
-    Step::Move {
-        from,
-        to: to.path.clone(),
-        replaced: to.became(what.clone()),
-        what,
-    }
-}
-
-/// The state with the permissions that are there now, if it is still such a file.
-fn with_mode(state: State, path: &str) -> State {
-    match (state, disk::look(Path::new(path))) {
-        (State::File { digest, .. }, Ok(Entry::File { size, mode, .. })) => {
-            file_state(digest, Some(size), Some(mode))
-        }
-        (State::Directory { .. }, Ok(Entry::Directory { mode, .. })) => {
-            State::Directory { mode: Some(mode) }
-        }
-        (state, _) => state,
-    }
 }
 
 #[cfg(test)]
