@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { converse, start } from "./host.mjs";
 
 /** A host that has said hello. */
-export async function embed(t, at) {
-  const gate = await start(t, ["gate", "--stdio"], at);
+export async function embed(t, at, env) {
+  const gate = await start(t, ["gate", "--stdio"], at, env);
   const it = { ...gate, ...converse(gate.child.stdout, gate.child.stdin) };
   it.about = await it.connection.sendRequest("initialize", { client: { name: "test" } });
   it.answer = (asked, decision, more = {}) =>

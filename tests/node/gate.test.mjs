@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { embed, refused, requested } from "./embed.mjs";
-import { limit } from "./host.mjs";
+import { limit, place } from "./host.mjs";
 
 test("a host learns who it is, what there is, and how the runtime is", limit, async (t) => {
   const it = await embed(t);
@@ -117,4 +118,49 @@ test("an id is done once, and cannot stand for something else", limit, async (t)
     it.execute("terminal.run", { command: "echo y >> log" }, { id: "once", role: "backend" }),
     refused({ kind: "conflict" }),
   );
+});
+
+test("the backend role's cargo test runs unasked, in the sandbox", limit, async (t) => {
+  // Rust is in the real home folder; what is Ward's is not.
+  const at = await place(t);
+  const it = await embed(t, at, {
+    HOME: homedir(),
+    XDG_CONFIG_HOME: join(at.home, ".config"),
+    XDG_DATA_HOME: join(at.home, ".local/share"),
+    XDG_STATE_HOME: join(at.home, ".local/state"),
+  });
+  await mkdir(join(it.workspace, "src"));
+  await writeFile(join(it.workspace, "Cargo.toml"), '[package]\nname = "sum"\nversion = "0.1.0"\nedition = "2021"\n');
+  await writeFile(
+    join(it.workspace, "src/lib.rs"),
+    "#[test]\nfn it_adds_up() {\n    assert_eq!(1 + 1, 2);\n}\n",
+  );
+  const ran = await it.execute("terminal.run", { command: "cargo test --offline 2>&1" }, { id: "test", role: "backend" });
+  assert.match(ran.stdout, /test it_adds_up \.\.\. ok/);
+  assert.deepEqual([ran.exit_code, ran.sandbox.tier, it.told.some(requested)], [0, "room", false]);
+});
+
+test("one gate serves many workspaces, each with its own rules and runtime", limit, async (t) => {
+  const it = await embed(t);
+  const other = join(it.home, "other");
+  await mkdir(other);
+  await writeFile(join(other, "ward.toml"), '[[rules]]\ndeny = "fs.read(secret.txt)"\nreason = "theirs"\n');
+  for (const folder of [it.workspace, other]) await writeFile(join(folder, "secret.txt"), `in ${folder}`);
+  const read = (workspace) => it.execute("fs.read", { path: "secret.txt" }, { role: "backend", workspace });
+  assert.equal((await read(it.workspace)).content, `in ${it.workspace}`);
+  await assert.rejects(read(other), refused({ kind: "denied" }));
+  const { runtimes } = await it.connection.sendRequest("runtime/status", {});
+  assert.deepEqual(runtimes.map((runtime) => [runtime.workspace, runtime.state]), [[other, "ready"], [it.workspace, "ready"]]);
+  assert.equal(new Set(runtimes.map((runtime) => runtime.process)).size, 2);
+});
+
+test("where nobody can be asked, ask means deny", limit, async (t) => {
+  const it = await embed(t);
+  const outside = join(it.home, "notes.txt");
+  await writeFile(outside, "mine\n");
+  await assert.rejects(it.execute("fs.read", { path: outside }, { role: "backend", ask: "deny" }), (error) => {
+    assert.match(error.message, /nobody can be/);
+    return refused({ kind: "denied" })(error);
+  });
+  assert.ok(!it.told.some(requested));
 });
