@@ -23,15 +23,19 @@ pub(crate) const WARD_FAILED: u8 = 125;
     subcommand_required = true,
     arg_required_else_help = true,
     long_about = "The gate between AI agents and the places where they act.\n\n\
-        Ward runs the commands and file actions that an agent asks for behind walls that the \
-        kernel holds: the workspace can be written, the rest of the machine cannot, your keys \
-        cannot be read, and there is no network but the hosts you name.",
+        An agent asks for an action. Ward checks its role and your rules, asks you where it must, \
+        and runs the action behind walls that the kernel holds: the workspace can be written, the \
+        rest of the machine cannot, your keys cannot be read, and there is no network but the \
+        hosts you allow. What was asked, decided, answered and done is in a ledger that nobody \
+        can quietly change.",
     after_long_help = "Examples:\n  \
         ward exec -- npm test                     run one command in the sandbox\n  \
         ward exec --net github.com -- git fetch   … with one host that it may reach\n  \
         ward doctor                               what the sandbox can hold on this machine\n  \
-        ward runtime --stdio                      file and terminal actions over JSON-RPC\n  \
-        ward serve                                Ward on http://127.0.0.1:3000\n\n\
+        ward serve                                the gate on http://127.0.0.1:3000\n  \
+        ward tokens add --role backend            a token for an agent\n  \
+        ward approvals watch                      answer what agents ask for\n  \
+        ward ledger verify                        whether anybody changed the record\n\n\
         Settings are read from ~/.config/ward/settings.toml; `ward doctor` names the file in use."
 )]
 pub(crate) struct Cli {
