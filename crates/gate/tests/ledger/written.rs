@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use gate::ledger::{Entry, EntryKind, Ledger, Verdict, Written};
 use serde_json::{Value, json};
@@ -219,6 +220,36 @@ async fn a_round_whose_leader_went_away_is_finished_by_the_next_in_line() {
     assert_eq!(ledger.verify().await.unwrap(), sound(&ledger, 3));
 }
 
+#[tokio::test]
+async fn those_who_wait_are_told_also_when_their_leader_went_away() {
+    let home = Home::new();
+    let store = Arc::new(Held {
+        store: home.store(),
+        through: tokio::sync::Semaphore::new(1),
+    });
+    let (ledger, _) = Ledger::open(Arc::clone(&store), home.head(), redactor())
+        .await
+        .unwrap();
+    let mut polled = Context::from_waker(Waker::noop());
+    let hold = store.through.acquire().await.unwrap();
+    let mut first = Box::pin(ledger.write(vec![decision(1)], vec![]));
+    let mut leader = Box::pin(ledger.write(vec![decision(2)], vec![]));
+    let mut led = Box::pin(ledger.write(vec![decision(3)], vec![]));
+    for write in [&mut first, &mut leader, &mut led] {
+        assert!(matches!(write.as_mut().poll(&mut polled), Poll::Pending));
+    }
+    drop(hold);
+    first.await.unwrap();
+    // Now the second leads, and the third is on its way with it.
+    let hold = store.through.acquire().await.unwrap();
+    assert!(matches!(leader.as_mut().poll(&mut polled), Poll::Pending));
+    drop(leader);
+    drop(hold);
+    let told = tokio::time::timeout(Duration::from_secs(20), led).await;
+    assert_eq!(told.unwrap().unwrap().seqs, [Seq::new(4)]);
+    assert_eq!(ledger.verify().await.unwrap(), sound(&ledger, 4));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn writers_that_are_dropped_at_any_moment_leave_the_chain_whole() {
     let home = Home::new();
@@ -315,7 +346,7 @@ async fn no_secret_reaches_the_disk() {
 async fn what_an_agent_sends_cannot_make_an_entry_that_is_not_read_back() {
     let home = Home::new();
     let (ledger, _) = home.open().await;
-    let nested = (0..120).fold(json!(1), |inner, _| json!([inner]));
+    let nested = (0..200).fold(json!(1), |inner, _| json!([inner]));
     let numbers = json!([
         u64::MAX,
         i64::MIN,
