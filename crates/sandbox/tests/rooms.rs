@@ -35,6 +35,8 @@ fn main() -> std::process::ExitCode {
         a_widening_opens_one_protected_file,
         git_can_change_its_settings_where_that_was_granted,
         a_widening_follows_no_link,
+        a_trusted_room_confines_nothing,
+        many_rooms_open_at_once_in_the_strongest_tier,
         what_the_wall_stopped_is_told_by_path,
         what_is_written_to_the_home_folder_lands_in_scratch_and_is_told,
         a_hook_made_in_a_new_repository_is_set_aside_and_can_be_put_back,
@@ -247,6 +249,44 @@ fn a_widening_follows_no_link() {
         );
         assert!(layer, "{refused:?}");
     }
+}
+
+fn a_trusted_room_confines_nothing() {
+    let scene = Scene::new();
+    let room = Room::open_trusted().unwrap();
+    assert_eq!(room.tier(), Tier::None);
+    let file = scene.outside("file");
+    let line = format!(
+        "echo x > {}; pwd; readlink /proc/self/ns/mnt",
+        file.display()
+    );
+    let mut command = scene.command(&line);
+    command.cwd = "/".into();
+    let mut running = room.spawn(command).unwrap();
+    let mut said = String::new();
+    let mut stdout = running.stdout.take().unwrap();
+    stdout.read_to_string(&mut said).unwrap();
+    let outcome = running.wait();
+    let here = std::fs::read_link("/proc/self/ns/mnt").unwrap();
+    assert_eq!(said, format!("/\n{}\n", here.display()));
+    assert_eq!(
+        (outcome.end, outcome.report.tier),
+        (End::Exited(0), Tier::None)
+    );
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "x\n");
+}
+
+/// The launcher of a room and its holder share a wire, and either may be the quicker one.
+fn many_rooms_open_at_once_in_the_strongest_tier() {
+    let opened: Vec<_> = (0..24)
+        .map(|_| std::thread::spawn(Scene::new))
+        .map(std::thread::JoinHandle::join)
+        .collect();
+    assert!(
+        opened
+            .iter()
+            .all(|scene| scene.as_ref().unwrap().room.tier() == Tier::Room)
+    );
 }
 
 fn what_the_wall_stopped_is_told_by_path() {

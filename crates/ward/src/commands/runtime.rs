@@ -57,7 +57,8 @@ pub(crate) struct Args {
     allow_remote: bool,
 
     /// Take the permits of the gate that started this process, and do nothing without one
-    #[arg(long, requires = "stdio", hide = true)]
+    // A requirement is passed over where what it requires is excluded, so that both are said.
+    #[arg(long, requires = "stdio", conflicts_with = "listen", hide = true)]
     gated: bool,
 
     /// A folder of Ward's own, beside the usual ones, that no action may touch
