@@ -108,7 +108,7 @@ fn describe_answer(status: u16, answer: &Answer, generator: &mut SchemaGenerator
     let text = || json!({"schema": {"type": "string"}});
     let content = match answer.content {
         Content::Json(shape) => json!({"application/json": {"schema": shape(generator)}}),
-        Content::Events => json!({"text/event-stream": text()}),
+        Content::Events => json!({"text/event-stream": {"schema": event()}}),
         Content::Page => json!({"text/html": text(), "text/plain": text()}),
         Content::Nothing => Value::Null,
     };
@@ -126,6 +126,19 @@ fn describe_answer(status: u16, answer: &Answer, generator: &mut SchemaGenerator
         described["headers"] = json!({"WWW-Authenticate": scheme});
     }
     described
+}
+
+/// One event, as whoever reads such a stream is handed it.
+fn event() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "description": "Its number; what is true only now has none."},
+            "event": {"type": "string", "description": "What happened."},
+            "data": {"type": "string", "description": "More about it, as JSON."},
+        },
+        "required": ["event", "data"],
+    })
 }
 
 /// The names in a path.

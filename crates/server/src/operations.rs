@@ -13,13 +13,16 @@ use protocol::http::{
     ActionEnded, ActionState, Approvals, DeniedBody, Grants, Health, LoginLink, PostAction,
     PostAnswer, PostAttention, Roles,
 };
+use protocol::undo::{UndoParams, Undone};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use store::Store;
 
 use crate::app::App;
 use crate::auth::Who;
 use crate::openapi;
-use crate::routes::{actions, approvals, door, grants, health, inbox, ledger, login, page, roles};
+use crate::routes::{
+    actions, approvals, door, grants, health, inbox, ledger, login, page, roles, undo,
+};
 use crate::sse;
 
 /// A schema, once there is somewhere to put what it refers to.
@@ -128,6 +131,11 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
         delete("/grants/{id}", "revokeGrant", Persons, grants::revoke::<S>)
             .summary("Take a remembered answer back")
             .json::<GrantInfo>(200, "It holds no longer"),
+        post("/undo", "undo", Persons, undo::post::<S>)
+            .summary("Put back what an action, or a session, did to files")
+            .body::<UndoParams>()
+            .json::<Undone>(200, "It is as it was before")
+            .fails(&[404, 409, 503]),
         get("/ledger", "getLedger", Persons, ledger::list::<S>)
             .summary("Entries of the record")
             .query::<ledger::Query>()

@@ -13,7 +13,8 @@ use server::auth::Tokens;
 use support::{JSON, Ward};
 
 /// Every operation that only persons may use.
-const PERSONS: [(&str, &str); 15] = [
+const PERSONS: [(&str, &str); 16] = [
+    ("POST", "/undo"),
     ("POST", "/login"),
     ("POST", "/logout"),
     ("GET", "/approvals"),

@@ -19,6 +19,7 @@ use support::Home;
 struct Serving {
     ward: Child,
     address: String,
+    token: String,
 }
 
 impl Serving {
@@ -36,15 +37,21 @@ impl Serving {
             .unwrap();
         let address = line.trim().strip_prefix("Ward is on http://");
         let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
-        Self { ward, address }
+        let token = std::fs::read_to_string(home.config().join("token")).unwrap();
+        let token = token.trim().to_owned();
+        Self {
+            ward,
+            address,
+            token,
+        }
     }
 
     /// What is answered to a request, head and body.
     fn ask(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let request = format!(
-            "{request} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-            self.address
+            "{request} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            self.address, self.token
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -85,13 +92,14 @@ fn it_answers_and_ends_when_asked_and_keeps_a_record_of_both() {
     let health = first.health();
     assert_eq!(health["status"], "ok");
     assert_eq!(health["workspace"], home.workspace().to_str().unwrap());
-    assert_eq!(health["store"]["events"], 1);
+    // The record began, and Ward did.
+    assert_eq!(health["store"]["events"], 2);
     assert!(first.ask("GET /").contains("ward exec -- npm test"));
     assert!(first.ask("GET /nowhere").starts_with("HTTP/1.1 404 "));
     assert_eq!(first.end("-TERM").code(), Some(0));
 
     let second = Serving::start(&home);
-    assert_eq!(second.health()["store"]["events"], 3);
+    assert_eq!(second.health()["store"]["events"], 4);
     assert_eq!(second.end("-INT").code(), Some(0));
 }
 
@@ -100,7 +108,7 @@ fn what_was_recorded_survives_being_killed() {
     let home = Home::new();
     Serving::start(&home).end("-KILL");
     let second = Serving::start(&home);
-    assert_eq!(second.health()["store"]["events"], 2);
+    assert_eq!(second.health()["store"]["events"], 3);
 }
 
 #[test]

@@ -3,19 +3,23 @@
 use std::future::Future;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
+use protocol::http::SOCKET_HOST;
+use protocol::sandbox::SandboxStatus;
 use serde_json::json;
-use server::About;
+use server::auth::Tokens;
+use server::{About, Socket};
 use store::{Append, Expected, Millis, NewEvent, Store as _, StreamName};
 use store_sqlite::{DataFolder, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
+use crate::app::{self, App};
 use crate::{address, folders, settings, workspace};
 
 /// Start Ward on 127.0.0.1:3000
@@ -40,6 +44,10 @@ pub(crate) struct Args {
     /// Where the store is kept [default: ~/.local/share/ward]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+
+    /// One more token of yours, beside the one in the config folder; it is kept nowhere
+    #[arg(long, value_name = "TOKEN", env = "WARD_TOKEN", hide_env_values = true)]
+    token: Option<String>,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -53,45 +61,55 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = settings::read()?;
     let workspace = workspace::find(args.workspace.as_deref())?;
     let sandbox = sandbox::probe(settings.minimum, &folders::state()?);
-    let data = match args.data {
-        Some(data) => std::path::absolute(data)?,
-        None => folders::data()?,
-    };
+    let data = app::data_folder(args.data.as_deref())?;
     let folder = DataFolder::own(&data, &format!("ward serve --addr {}", args.addr))?;
-    let store = SqliteStore::open(folder)?;
-    let about = About {
-        version: env!("CARGO_PKG_VERSION").into(),
-        workspace: workspace.display().to_string(),
-        sandbox,
-        store: store.path().display().to_string(),
-    };
+    let mut tokens = app::tokens()?;
+    if let Some(token) = &args.token {
+        tokens.accept(token)?;
+    }
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .context("Ward could not start its threads")?
-        .block_on(serve(args.addr, about, Arc::new(store)))?;
+        .block_on(serve(args.addr, folder, &workspace, sandbox, tokens))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(addr: SocketAddr, about: About, store: Arc<SqliteStore>) -> anyhow::Result<()> {
-    let stop = stop_signal()?;
+async fn serve(
+    addr: SocketAddr,
+    folder: DataFolder,
+    workspace: &Path,
+    sandbox: SandboxStatus,
+    tokens: Tokens,
+) -> anyhow::Result<()> {
+    let stop = CancellationToken::new();
+    let signalled = stop_signal()?;
+    let socket = Socket::bind(&folder.path().join(SOCKET_HOST))?;
+    let app = App::open(folder, workspace).await?;
     let listener = TcpListener::bind(addr).await.with_context(|| {
         format!("{addr} cannot be used; --addr names another address, and with port 0 a free one")
     })?;
     let addr = listener.local_addr()?;
+    let (server, about) = app.server(tokens, workspace, sandbox, Some(addr));
     let started = json!({
         "version": about.version,
         "process": std::process::id(),
         "workspace": about.workspace,
         "address": addr.to_string(),
     });
-    record(&store, "ward.started", started).await?;
-    greet(addr, &about).context("Standard output is closed")?;
-    let router = server::router(about, Arc::clone(&store), addr);
-    let result = server::serve(listener, router, stop).await;
+    record(&app.store, "ward.started", started).await?;
+    greet(addr, &about, server.login_link()?.as_deref()).context("Standard output is closed")?;
+    let (result, ()) = tokio::join!(
+        server::serve(listener, server.router(), async {
+            signalled.await;
+            stop.cancel();
+        }),
+        server::serve_unix(socket, server.router(), stop.cancelled()),
+    );
+    app.gate.close().await;
     record(
-        &store,
+        &app.store,
         "ward.stopped",
         json!({"process": std::process::id()}),
     )
@@ -135,12 +153,15 @@ async fn record(store: &SqliteStore, kind: &str, data: serde_json::Value) -> any
     Ok(())
 }
 
-fn greet(addr: SocketAddr, about: &About) -> std::io::Result<()> {
+fn greet(addr: SocketAddr, about: &About, link: Option<&str>) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "Ward is on http://{addr}")?;
     writeln!(out, "  workspace  {}", about.workspace)?;
     writeln!(out, "  sandbox    {}", about.sandbox.tier)?;
     writeln!(out, "  store      {}", about.store)?;
+    if let Some(link) = link {
+        writeln!(out, "  sign in    {link}")?;
+    }
     writeln!(out, "Ctrl-C ends it.")?;
     out.flush()
 }

@@ -31,9 +31,14 @@ impl Home {
         self.folder.path().join(".local/share/ward")
     }
 
+    /// Where settings, rules and tokens are.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.folder.path().join(".config/ward")
+    }
+
     /// Writes the settings file.
     pub(crate) fn settings(&self, text: &str) {
-        let folder = self.folder.path().join(".config/ward");
+        let folder = self.config();
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("settings.toml"), text).unwrap();
     }
