@@ -400,13 +400,14 @@ impl<S: Store> Inner<S> {
                 pattern,
                 role: approval.role.clone(),
                 session_id: session.clone(),
+                actor: approval.actor.clone(),
                 workspace: approval.workspace.clone(),
                 by: by.to_owned(),
                 at,
                 expires_at: params.expires_at,
             });
         }
-        let mut all = self.grants.current().to_vec();
+        let mut all = self.grants.current(&open.person).to_vec();
         for info in &infos {
             all.push(grants::read(info)?);
         }

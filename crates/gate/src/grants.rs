@@ -1,5 +1,6 @@
 //! Remembered answers: kept in a stream, held in memory, revoked at once.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use policy::{Grant, Pattern, RoleName, Scope, Time};
@@ -26,8 +27,8 @@ pub(crate) struct Grants {
 #[derive(Debug, Default)]
 struct Held {
     infos: Vec<(String, GrantInfo)>,
-    /// The same as the policy reads them; made anew with every change.
-    grants: Arc<Vec<Grant>>,
+    /// The same by person, as the policy reads them; made anew with every change.
+    grants: HashMap<String, Arc<Vec<Grant>>>,
 }
 
 impl Grants {
@@ -50,9 +51,9 @@ impl Grants {
         })
     }
 
-    /// What the policy is given.
-    pub(crate) fn current(&self) -> Arc<Vec<Grant>> {
-        Arc::clone(&self.held().grants)
+    /// What the policy is given for this person's agents.
+    pub(crate) fn current(&self, person: &str) -> Arc<Vec<Grant>> {
+        self.held().grants.get(person).cloned().unwrap_or_default()
     }
 
     /// Those of a person that hold now.
@@ -141,8 +142,16 @@ impl Held {
     }
 
     fn refresh(&mut self) {
-        let grants = self.infos.iter().filter_map(|(_, info)| read(info).ok());
-        self.grants = Arc::new(grants.collect());
+        let mut grants: HashMap<String, Vec<Grant>> = HashMap::new();
+        for (person, info) in &self.infos {
+            if let Ok(grant) = read(info) {
+                grants.entry(person.clone()).or_default().push(grant);
+            }
+        }
+        let grants = grants.into_iter();
+        self.grants = grants
+            .map(|(person, held)| (person, Arc::new(held)))
+            .collect();
     }
 }
 
@@ -161,14 +170,14 @@ pub(crate) fn read(info: &GrantInfo) -> Result<Grant, Failure> {
         })?,
         role: RoleName::parse(&info.role).map_err(|error| bad(&error))?,
         scope: match &info.session_id {
-            Some(session) => Scope::Session(session_key(&info.workspace, session)),
+            Some(session) => Scope::Session(session_key(&info.workspace, &info.actor, session)),
             None => Scope::Workspace(info.workspace.clone()),
         },
         expires: info.expires_at.map(Time),
     })
 }
 
-/// A session as the policy knows it: two workspaces share none.
-pub(crate) fn session_key(workspace: &str, session: &str) -> String {
-    format!("{session}@{workspace}")
+/// A session as the policy knows it: two workspaces share none, nor do two actors.
+pub(crate) fn session_key(workspace: &str, actor: &str, session: &str) -> String {
+    format!("{session} of {actor} in {workspace}")
 }

@@ -148,7 +148,8 @@ impl Job {
             .map(|name| get(name))
             .collect::<Result<_, _>>()?;
         let session = self.session.as_deref();
-        let session = session.map(|session| session_key(&self.workspace.name, session));
+        let session =
+            session.map(|session| session_key(&self.workspace.name, &self.actor, session));
         let asked = Asked {
             verb,
             facts,

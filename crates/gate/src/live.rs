@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job::Job;
 
-/// Actions under way at once.
+/// Actions under way at once, of all actors and of one agent.
 const MAX_RUNNING: usize = 4096;
+const MAX_OF_AGENT: usize = 256;
 /// Ended actions that are kept in memory, and their bytes; the store has them all.
 const MAX_ENDED: usize = 512;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -121,6 +122,8 @@ pub(crate) struct Actions(Mutex<Known>);
 struct Known {
     by_id: HashMap<String, Arc<Live>>,
     running: usize,
+    /// How many of each actor's run; an actor without any is not in it.
+    by_actor: HashMap<String, usize>,
     ended: VecDeque<(String, usize)>,
     bytes: usize,
 }
@@ -147,6 +150,16 @@ impl Actions {
                 ),
             ));
         }
+        let of_actor = known.by_actor.entry(live.actor.clone()).or_default();
+        if *of_actor >= MAX_OF_AGENT && live.actor.starts_with("agent:") {
+            return Err(Failure::new(
+                ErrorKind::Busy,
+                format!(
+                    "This agent has {MAX_OF_AGENT} actions under way already. Wait for one of them, or cancel one."
+                ),
+            ));
+        }
+        *of_actor += 1;
         known.running += 1;
         known.by_id.insert(live.id.clone(), Arc::clone(live));
         Ok(Begun::New)
@@ -159,8 +172,8 @@ impl Actions {
     /// It never was: its id is free again.
     pub(crate) fn forget(&self, id: &str) {
         let mut known = self.known();
-        if known.by_id.remove(id).is_some() {
-            known.running -= 1;
+        if let Some(live) = known.by_id.remove(id) {
+            known.rests(&live.actor);
         }
     }
 
@@ -172,7 +185,7 @@ impl Actions {
         };
         live.state.send_replace(State::Ended(Arc::new(ended)));
         let mut known = self.known();
-        known.running = known.running.saturating_sub(1);
+        known.rests(&live.actor);
         known.bytes += size;
         known.ended.push_back((live.id.clone(), size));
         while known.ended.len() > MAX_ENDED || (known.bytes > MAX_BYTES && known.ended.len() > 1) {
@@ -193,6 +206,19 @@ impl Actions {
     fn known(&self) -> MutexGuard<'_, Known> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// One of this actor's no longer runs.
+    fn rests(&mut self, actor: &str) {
+        self.running = self.running.saturating_sub(1);
+        if let Some(count) = self.by_actor.get_mut(actor) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.by_actor.remove(actor);
+            }
+        }
     }
 }
 

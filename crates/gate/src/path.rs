@@ -228,7 +228,7 @@ impl<S: Store> Inner<S> {
         let book = job.workspace.policy(&self.options.config)?;
         let runtime = &job.workspace.runtime;
         let facts = runtime.resolve(job.name.as_str(), &job.params).await?;
-        let grants = self.grants.current();
+        let grants = self.grants.current(&job.person);
         let verb = Verb::Action(job.name);
         let decision = job.decide(&book, verb, &facts, runtime.confinement(), &grants)?;
         let digest = job.digest(&facts, decision.mode, &book, widen)?;

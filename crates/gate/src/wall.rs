@@ -81,7 +81,7 @@ impl<S: Store> Inner<S> {
             hosts: vec![asked.host.clone()],
             ..Facts::default()
         };
-        let grants = self.grants.current();
+        let grants = self.grants.current(&job.person);
         let confinement = job.workspace.runtime.confinement();
         let decision = job.decide(&book, Verb::Net, &facts, confinement, &grants)?;
         let digest = job.digest(&facts, decision.mode, &book, &[])?;
@@ -147,7 +147,7 @@ impl<S: Store> Inner<S> {
             return Ok(None);
         }
         let facts = facts_of(&stopped);
-        let grants = self.grants.current();
+        let grants = self.grants.current(&job.person);
         let confinement = job.workspace.runtime.confinement();
         let decision = job.decide(book, Verb::Wall, &facts, confinement, &grants)?;
         let mut wider = widen.clone();
@@ -182,7 +182,7 @@ impl<S: Store> Inner<S> {
         if job.name != ActionName::TerminalRun && job.name != ActionName::TerminalOpen {
             return Ok(Vec::new());
         }
-        let grants = self.grants.current();
+        let grants = self.grants.current(&job.person);
         let mut widen = Vec::new();
         for grant in grants.iter() {
             let Some(path) = single_path(grant.pattern.as_str(), &job.workspace.real) else {
@@ -242,18 +242,38 @@ fn stopped(job: &Job, done: &Done, widened: &[Widen]) -> Vec<Widen> {
     if ran.exit_code == Some(0) {
         return Vec::new();
     }
-    let writes = ran.sandbox.stopped.into_iter().filter(|stopped| {
-        stopped.access == StoppedAccess::Write
-            && stopped.target.starts_with('/')
-            && !widened.iter().any(|known| known.path == stopped.target)
-    });
-    writes
-        .take(MAX_PATHS)
-        .map(|stopped| Widen {
-            path: stopped.target,
-            access: WidenAccess::Write,
-        })
-        .collect()
+    let mut paths: Vec<Widen> = Vec::new();
+    for stopped in ran.sandbox.stopped {
+        if stopped.access != StoppedAccess::Write || paths.len() >= MAX_PATHS {
+            continue;
+        }
+        // A person has to see where it really leads, not what the command called it.
+        let Some(path) = real(Path::new(&stopped.target)) else {
+            continue;
+        };
+        if !widened.iter().chain(&paths).any(|known| known.path == path) {
+            paths.push(Widen {
+                path,
+                access: WidenAccess::Write,
+            });
+        }
+    }
+    paths
+}
+
+/// The real path of what is there, or of what would be made there. The sandbox refuses one in which
+/// a link appears later.
+fn real(path: &Path) -> Option<String> {
+    if !path.is_absolute() {
+        return None;
+    }
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        // A link that leads nowhere is nothing that can be widened.
+        Err(_) if path.symlink_metadata().is_ok() => return None,
+        Err(_) => path.parent()?.canonicalize().ok()?.join(path.file_name()?),
+    };
+    real.to_str().map(ToOwned::to_owned)
 }
 
 /// A question about a connection that is held. Dropped before the answer, because whoever wanted to

@@ -212,9 +212,11 @@ pub struct GrantInfo {
     pub pattern: String,
     /// Whom.
     pub role: String,
-    /// The session it holds in.
+    /// The session it holds in: one of this actor's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// Who asked.
+    pub actor: String,
     /// The workspace it holds in.
     pub workspace: String,
     /// Who said yes.

@@ -379,13 +379,7 @@ fn confine(room: &Room, spawn: &Spawn, report: &Wire, streams: &[OwnedFd]) -> Re
 
 fn widened_rules(room: &Room, spawn: &Spawn) -> Rules {
     let mut rules = room.rules.clone();
-    let written = spawn
-        .widened
-        .iter()
-        .filter(|w| w.access == WidenedAccess::Write);
-    rules.writable.extend(written.map(|w| w.path.clone()));
-    let all = spawn.widened.iter().map(|w| w.path.clone());
-    rules.readable.extend(all);
+    rules.granted.extend(spawn.widened.iter().cloned());
     rules
 }
 

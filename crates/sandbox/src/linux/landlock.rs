@@ -8,7 +8,9 @@ use landlock::{
     PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
     Scope,
 };
-use rustix::fs::FileType;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2};
+
+use crate::wall::{WidenedAccess, Widening};
 
 /// The oldest version that holds what Ward needs: truncation came with the third.
 const OLDEST: ABI = ABI::V3;
@@ -24,6 +26,9 @@ pub(crate) struct Rules {
     pub(crate) writable: Vec<PathBuf>,
     /// Devices: to read, write and control, not to make.
     pub(crate) devices: Vec<PathBuf>,
+    /// What one command is granted beyond the wall, and how far. These are real paths: one that has
+    /// a link in it by now is not what was granted.
+    pub(crate) granted: Vec<Widening>,
     /// What TCP is, where no network namespace holds it.
     pub(crate) tcp: Tcp,
 }
@@ -76,6 +81,13 @@ fn build(rules: &Rules) -> Result<RulesetCreated, Box<dyn std::error::Error>> {
     for path in &rules.devices {
         created = allow(created, path, device)?;
     }
+    for widening in &rules.granted {
+        let access = match widening.access {
+            WidenedAccess::Read => read,
+            WidenedAccess::Write => all,
+        };
+        created = allow_exactly(created, &widening.path, access)?;
+    }
     if let Tcp::OnlyTo(port) = rules.tcp {
         created = created.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
     }
@@ -95,6 +107,23 @@ fn allow(
         access
     } else {
         access & AccessFs::from_file(NEWEST)
+    };
+    Ok(created.add_rule(PathBeneath::new(fd, access))?)
+}
+
+fn allow_exactly(
+    created: RulesetCreated,
+    path: &Path,
+    access: landlock::BitFlags<AccessFs>,
+) -> Result<RulesetCreated, Box<dyn std::error::Error>> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let Ok(fd) = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) else {
+        return Ok(created);
+    };
+    let stat = rustix::fs::fstat(&fd)?;
+    let access = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => access,
+        _ => access & AccessFs::from_file(NEWEST),
     };
     Ok(created.add_rule(PathBeneath::new(fd, access))?)
 }

@@ -213,6 +213,7 @@ impl Plan {
                     .chain(shared)
                     .collect(),
                 devices: vec!["/dev".into()],
+                granted: Vec::new(),
                 tcp: Tcp::Elsewhere,
             };
         }
@@ -224,6 +225,7 @@ impl Plan {
             readable,
             writable: vec![self.workspace.clone(), self.scratch_folder().to_owned()],
             devices: DEVICES.iter().map(PathBuf::from).collect(),
+            granted: Vec::new(),
             tcp: if self.reaches_hosts {
                 Tcp::OnlyTo(proxy_port)
             } else {
