@@ -6,6 +6,7 @@
 mod document;
 mod machine;
 mod peers;
+mod python;
 mod stage;
 
 use crate::cache::Places;
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     quick: bool,
 
     /// Only a part, nothing is written. Runtime: requests, commands, starts, work or memory; gate:
-    /// decide
+    /// decide, ledger, read, crowd, act or idle
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
 }
@@ -66,9 +67,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
     steps.step("Build", || build(places))?;
-    let peers = steps.step("Peers", || peers::install(places))?;
+    let peers = steps.step("Peers", || peers::install(places, args.subject))?;
     let stage = steps.step("The folder to measure in", || Stage::make(places, &peers))?;
-    let machine = machine::describe(&peers)?;
+    let machine = machine::describe(&peers, args.subject)?;
     println!("\n{machine}");
 
     let mut sections = Vec::new();

@@ -10,14 +10,23 @@
     reason = "its figures are what it is for"
 )]
 
+mod act;
 mod clock;
+mod crowd;
 mod decide;
+mod http;
+mod idle;
+mod ledger;
+mod lines;
 mod memory;
 mod peer;
+mod peers;
 mod rate;
+mod read;
 mod row;
 mod run;
 mod samples;
+mod served;
 mod server;
 mod stage;
 mod start;
@@ -58,6 +67,16 @@ enum Part {
 enum GatePart {
     /// A decision with a thousand rules
     Decide,
+    /// Appends to the ledger
+    Ledger,
+    /// Reading a file
+    Read,
+    /// Reading it while a thousand questions are open
+    Crowd,
+    /// The whole path of a command
+    Act,
+    /// How soon it is there, and its memory
+    Idle,
 }
 
 #[derive(Debug, Subcommand)]
@@ -106,6 +125,11 @@ fn main() -> ExitCode {
             let stage = Stage::new(stage, effort(quick));
             print_rows(&only, |part: GatePart| match part {
                 GatePart::Decide => decide::measure(&stage),
+                GatePart::Ledger => ledger::measure(&stage),
+                GatePart::Read => read::measure(&stage),
+                GatePart::Crowd => crowd::measure(&stage),
+                GatePart::Act => act::measure(&stage),
+                GatePart::Idle => idle::measure(&stage),
             })
         }
         Job::Peer => peer::serve(),

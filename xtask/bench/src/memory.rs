@@ -52,21 +52,40 @@ pub(crate) fn measure(stage: &Stage) -> anyhow::Result<Vec<Row>> {
 }
 
 /// Adds up a process and all below it. What they share is counted for each.
-fn resident_of_tree(pid: u32) -> anyhow::Result<f64> {
-    let mut sum = 0.0;
-    let mut waiting = vec![pid];
-    while let Some(pid) = waiting.pop() {
+pub(crate) fn resident_of_tree(pid: u32) -> anyhow::Result<f64> {
+    sum_of_tree(pid, "status", "VmRSS:")
+}
+
+/// The same, with what is shared counted once.
+pub(crate) fn share_of_tree(pid: u32) -> anyhow::Result<f64> {
+    sum_of_tree(pid, "smaps_rollup", "Pss:")
+}
+
+fn sum_of_tree(pid: u32, file: &str, name: &str) -> anyhow::Result<f64> {
+    let held = tree(pid)?
+        .into_iter()
         // One that is ending holds no memory any more, and is soon gone altogether.
-        let Ok(resident) = field(&format!("/proc/{pid}/status"), "VmRSS:") else {
+        .filter_map(|pid| field(&format!("/proc/{pid}/{file}"), name).ok());
+    Ok(held.sum())
+}
+
+/// A process and all below it.
+pub(crate) fn tree(pid: u32) -> anyhow::Result<Vec<u32>> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        next += 1;
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
             continue;
         };
-        sum += resident;
-        for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-            let children = task?.path().join("children");
-            waiting.extend(numbers(&children)?);
+        for task in tasks {
+            // A thread may end while it is looked at.
+            if let Ok(children) = numbers(&task?.path().join("children")) {
+                found.extend(children);
+            }
         }
     }
-    Ok(sum)
+    Ok(found)
 }
 
 fn numbers(path: &Path) -> anyhow::Result<Vec<u32>> {

@@ -57,6 +57,19 @@ impl Server {
         self.ask(ACTION_EXECUTE, &params).await
     }
 
+    /// Asks a gate for an action in a role, and waits for nothing.
+    pub(crate) fn begin(&self, action: &str, params: &Value, role: &str) {
+        let params = json!({"action": action, "params": params, "role": role});
+        let remote = self.remote.clone();
+        tokio::spawn(async move { remote.call_raw(ACTION_EXECUTE, &params).await });
+    }
+
+    /// How the server says that it is.
+    pub(crate) async fn status(&self) -> anyhow::Result<Value> {
+        let status = self.remote.call(RUNTIME_STATUS, &json!({})).await;
+        status.map_err(|failure| anyhow!("it does not say how it is: {failure}"))
+    }
+
     /// Asks the least that can be asked.
     pub(crate) async fn echo(&self) -> anyhow::Result<()> {
         self.ask(RUNTIME_STATUS, &json!({})).await

@@ -4,6 +4,8 @@
 //! bin/            ward, ward-layers-off, bench: in release
 //! server.mjs      the Node peer
 //! node_modules/   what npm has of the peers
+//! python3         for the peer from PyPI, where there is one that is new enough
+//! python-site/    that peer
 //! home/ tmp/      the user's
 //! work/           the workspace
 //! ```
@@ -81,11 +83,37 @@ impl Stage {
         command
     }
 
+    /// The gate with a data folder of its own.
+    pub(crate) fn gate(&self, data: &Path) -> Command {
+        let mut command = self.ours("ward");
+        command.args(["gate", "--stdio", "--data"]).arg(data);
+        command
+    }
+
     /// The Node peer.
     pub(crate) fn node(&self) -> Command {
         let mut command = self.command("node");
         command.arg(self.path("server.mjs"));
         command
+    }
+
+    /// Codex's own program, without the Node script that npm starts it with.
+    pub(crate) fn codex(&self) -> PathBuf {
+        let machine = std::env::consts::ARCH;
+        let short = if machine == "aarch64" { "arm64" } else { "x64" };
+        self.path(&format!(
+            "node_modules/@openai/codex-linux-{short}/vendor/{machine}-unknown-linux-musl/bin/codex"
+        ))
+    }
+
+    /// An empty folder for what a measuring leaves behind.
+    pub(crate) fn scratch(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.path("tmp").join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        std::fs::create_dir(&folder)?;
+        Ok(folder)
     }
 
     /// A file of the workspace that every request asks about.

@@ -1,7 +1,7 @@
 //! One command in a sandbox that is made for it: `ward exec -- true`, bwrap, codex.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -152,11 +152,7 @@ fn bwrap(stage: &Stage, workspace: &Path) -> Result<Command, String> {
 }
 
 fn codex(stage: &Stage) -> Result<Command, String> {
-    let machine = std::env::consts::ARCH;
-    let short = if machine == "aarch64" { "arm64" } else { "x64" };
-    let program: PathBuf = stage.path(&format!(
-        "node_modules/@openai/codex-linux-{short}/vendor/{machine}-unknown-linux-musl/bin/codex"
-    ));
+    let program = stage.codex();
     sandboxed_by(stage.command(&program), &program)
 }
 

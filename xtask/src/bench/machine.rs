@@ -3,10 +3,11 @@
 use std::process::Command;
 
 use super::peers::Peers;
+use super::{Subject, python};
 use crate::run;
 
 /// A list in Markdown.
-pub(crate) fn describe(peers: &Peers) -> anyhow::Result<String> {
+pub(crate) fn describe(peers: &Peers, subject: Subject) -> anyhow::Result<String> {
     let said = |program: &str, arguments: &[&str]| {
         run::output(Command::new(program).args(arguments))
             .map_or_else(|_| "not there".to_owned(), |text| text.trim().to_owned())
@@ -19,18 +20,29 @@ pub(crate) fn describe(peers: &Peers) -> anyhow::Result<String> {
     let processors = std::thread::available_parallelism()?;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split(' ').take(3).collect();
+    let mut beside = vec![
+        format!("Node {}", said("node", &["--version"])),
+        format!("@openai/codex {}", npm_version("@openai/codex")),
+    ];
+    match subject {
+        Subject::Runtime => {
+            beside.push(format!("vscode-jsonrpc {}", npm_version("vscode-jsonrpc")));
+            beside.push(said("bwrap", &["--version"]));
+        }
+        Subject::Gate => {
+            let package = "@modelcontextprotocol/server-filesystem";
+            beside.push(format!("{package} {}", npm_version(package)));
+            if let Some(python) = &peers.python {
+                beside.extend([python.version(), python::shown()]);
+            }
+        }
+    }
     let lines = [
         format!("- Date: {}", said("date", &["-u", "+%F"])),
         format!("- Kernel: {}", said("uname", &["-srm"])),
         format!("- Processors: {processors} ({})", model()),
         format!("- Load before the run: {}", load.join(" ")),
-        format!(
-            "- Beside: Node {}, vscode-jsonrpc {}, {}, @openai/codex {}",
-            said("node", &["--version"]),
-            npm_version("vscode-jsonrpc"),
-            said("bwrap", &["--version"]),
-            npm_version("@openai/codex"),
-        ),
+        format!("- Beside: {}", beside.join(", ")),
     ];
     Ok(lines.join("\n"))
 }

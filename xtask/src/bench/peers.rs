@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
+use super::Subject;
+use super::python::{self, Python};
 use crate::cache::Places;
 use crate::{needs, run};
 
@@ -15,11 +17,14 @@ pub(crate) struct Peers {
     pub(crate) node_modules: PathBuf,
     /// The server on `vscode-jsonrpc`.
     pub(crate) server: PathBuf,
+    /// What pip installed.
+    pub(crate) python: Option<Python>,
 }
 
 /// Gets what can be had.
-pub(crate) fn install(places: &Places) -> anyhow::Result<Peers> {
-    if !run::on_path("bwrap")
+pub(crate) fn install(places: &Places, subject: Subject) -> anyhow::Result<Peers> {
+    if subject == Subject::Runtime
+        && !run::on_path("bwrap")
         && let Err(error) = needs::install_packages(&["bubblewrap"])
     {
         println!("{error:#}\nThe rows beside bwrap stay empty.");
@@ -45,8 +50,17 @@ pub(crate) fn install(places: &Places) -> anyhow::Result<Peers> {
         )?;
         std::fs::write(done, &wanted)?;
     }
+    let python = match subject {
+        Subject::Runtime => None,
+        Subject::Gate => python::install(places)
+            .inspect_err(|error| {
+                println!("{error:#}\nThe rows beside {} stay empty.", python::shown());
+            })
+            .ok(),
+    };
     Ok(Peers {
         node_modules: folder.join("node_modules"),
         server: source.join("server.mjs"),
+        python,
     })
 }

@@ -2,7 +2,7 @@
 //! the programs, a home, a workspace. It goes when the measuring is over.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,8 +10,18 @@ use anyhow::Context as _;
 
 use super::Subject;
 use super::peers::Peers;
+use super::python::Python;
 use crate::cache::Places;
 use crate::run;
+
+/// What all users see.
+const SHARED: [&str; 5] = [
+    "bin",
+    "server.mjs",
+    "node_modules",
+    "python3",
+    "python-site",
+];
 
 /// Who runs what is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +64,30 @@ impl Stage {
         }
         fs::copy(&peers.server, stage.folder.join("server.mjs"))?;
         take_over(&peers.node_modules, &stage.folder.join("node_modules"))?;
+        if let Some(python) = &peers.python {
+            stage.take_python(python)?;
+        }
         println!("{}", stage.folder.display());
         Ok(stage)
+    }
+
+    /// Python may be somewhere that only its user can reach; it finds its own parts where it is.
+    fn take_python(&self, python: &Python) -> anyhow::Result<()> {
+        let Python {
+            program,
+            prefix,
+            site,
+        } = python;
+        take_over(site, &self.folder.join("python-site"))?;
+        let program = match program.strip_prefix(prefix) {
+            Ok(below) if !prefix.starts_with("/usr") => {
+                let home = self.folder.join("python");
+                take_over(prefix, &home)?;
+                home.join(below)
+            }
+            _ => program.clone(),
+        };
+        Ok(symlink(program, self.folder.join("python3"))?)
     }
 
     /// What measures as this user; none where it cannot be had.
@@ -71,8 +103,10 @@ impl Stage {
         for folder in ["home", "tmp", "work"] {
             fs::create_dir_all(own.join(folder))?;
         }
-        for shared in ["bin", "server.mjs", "node_modules"] {
-            std::os::unix::fs::symlink(self.folder.join(shared), own.join(shared))?;
+        for shared in SHARED {
+            if self.folder.join(shared).exists() {
+                symlink(self.folder.join(shared), own.join(shared))?;
+            }
         }
         let bench = self.folder.join("bin/bench");
         let mut command = if self.is_root && user == User::Unprivileged {
@@ -107,7 +141,7 @@ fn take_over(from: &Path, to: &Path) -> anyhow::Result<()> {
         if kind.is_dir() {
             take_over(&entry.path(), &target)?;
         } else if kind.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(entry.path())?, target)?;
+            symlink(fs::read_link(entry.path())?, target)?;
         } else if fs::hard_link(entry.path(), &target).is_err() {
             fs::copy(entry.path(), &target)?;
         }
