@@ -2,6 +2,7 @@
 
 mod error;
 mod message;
+mod offline;
 mod turn;
 
 use futures_util::stream::BoxStream;
@@ -9,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use error::{Patience, ProviderError, ProviderErrorKind};
 pub use message::{Content, Image, Message, Origin, Part, Raw, Role, ToolCall, ToolResult, Wire};
+pub use offline::Offline;
 pub use turn::{Delta, Effort, Stop, Tool, ToolChoice, Turn, TurnRequest, Usage};
 
 /// What a turn is told as, in order. Ends after [`Delta::Done`] or the first error.
