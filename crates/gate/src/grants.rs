@@ -80,7 +80,7 @@ impl Grants {
         let events = infos.iter().map(|info| NewEvent {
             kind: MADE.to_owned(),
             at,
-            data: json!({ "person": person, "grant": info }),
+            data: json!({ "person": person, "grant": info }).into(),
         });
         self.append(events.collect())
     }
@@ -98,7 +98,7 @@ impl Grants {
         self.append(vec![NewEvent {
             kind: REVOKED.to_owned(),
             at,
-            data: json!({ "id": id }),
+            data: json!({ "id": id }).into(),
         }])
     }
 

@@ -146,7 +146,7 @@ impl<S: Store> Writer<S> {
             NewEvent {
                 kind: kind.to_owned(),
                 at,
-                data,
+                data: data.into(),
             }
         });
         let events: Vec<NewEvent> = events.collect();

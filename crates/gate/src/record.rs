@@ -198,7 +198,7 @@ impl<'a> Record<'a> {
         self.events.push(NewEvent {
             kind: kind.to_owned(),
             at: self.at,
-            data,
+            data: data.into(),
         });
     }
 
@@ -210,7 +210,7 @@ impl<'a> Record<'a> {
             events: vec![NewEvent {
                 kind: kind.to_owned(),
                 at: self.at,
-                data,
+                data: data.into(),
             }],
         });
         Ok(())

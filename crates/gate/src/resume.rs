@@ -112,7 +112,7 @@ impl<S: Store> Inner<S> {
         let event = || NewEvent {
             kind: events::ANSWERED.to_owned(),
             at: now(),
-            data: json!(resolved),
+            data: json!(resolved).into(),
         };
         let append = |stream| Append {
             stream,
@@ -158,7 +158,7 @@ impl<S: Store> Inner<S> {
             events: vec![NewEvent {
                 kind: events::ENDED.to_owned(),
                 at: now(),
-                data,
+                data: data.into(),
             }],
         };
         self.ledger.write(vec![entry], vec![ended]).await.map(drop)

@@ -248,7 +248,7 @@ fn stopped(job: &Job, done: &Done, widened: &[Widen]) -> Vec<Widen> {
             continue;
         }
         // A person has to see where it really leads, not what the command called it.
-        let Some(path) = real(Path::new(&stopped.target)) else {
+        let Some(path) = real(Path::new(&stopped.target), &job.workspace.real) else {
             continue;
         };
         if !widened.iter().chain(&paths).any(|known| known.path == path) {
@@ -261,18 +261,22 @@ fn stopped(job: &Job, done: &Done, widened: &[Widen]) -> Vec<Widen> {
     paths
 }
 
-/// The real path of what is there, or of what would be made there. The sandbox refuses one in which
-/// a link appears later.
-fn real(path: &Path) -> Option<String> {
+/// The real path of what is there; of the folder where something new would be made, because only
+/// what exists can be opened to a command. The sandbox refuses a path in which a link appears
+/// later, and so is one not asked about that holds the whole workspace.
+fn real(path: &Path, workspace: &Path) -> Option<String> {
     if !path.is_absolute() {
         return None;
     }
     let real = match path.canonicalize() {
         Ok(real) => real,
-        // A link that leads nowhere is nothing that can be widened.
+        // A link that leads nowhere is nothing that can be opened.
         Err(_) if path.symlink_metadata().is_ok() => return None,
-        Err(_) => path.parent()?.canonicalize().ok()?.join(path.file_name()?),
+        Err(_) => path.parent()?.canonicalize().ok()?,
     };
+    if workspace.starts_with(&real) {
+        return None;
+    }
     real.to_str().map(ToOwned::to_owned)
 }
 

@@ -158,7 +158,7 @@ fn events(connection: &Connection, id: i64, head: Seq, append: &Append) -> rusql
             head.get() as i64,
             event.at.0 as i64,
             &event.kind,
-            event.data.to_string(),
+            event.data.as_str(),
         ))?;
     }
     connection

@@ -83,7 +83,7 @@ async fn a_damaged_database_is_refused() {
         .map(|number| NewEvent {
             kind: "happened".into(),
             at: Millis(number),
-            data: serde_json::json!({ "words": "x".repeat(100) }),
+            data: serde_json::json!({ "words": "x".repeat(100) }).into(),
         })
         .collect();
     store

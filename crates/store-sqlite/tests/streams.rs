@@ -21,7 +21,7 @@ fn happened(number: u64) -> NewEvent {
     NewEvent {
         kind: "happened".into(),
         at: Millis(number),
-        data: json!({ "number": number }),
+        data: json!({ "number": number }).into(),
     }
 }
 
@@ -39,7 +39,7 @@ fn event(seq: u64, number: u64) -> Event {
         seq: Seq::new(seq),
         kind,
         at,
-        data,
+        data: serde_json::from_str(data.as_str()).unwrap(),
     }
 }
 

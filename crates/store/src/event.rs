@@ -18,7 +18,32 @@ pub struct NewEvent {
     /// When, by the clock of whoever appends it.
     pub at: Millis,
     /// What is to be known about it.
-    pub data: Value,
+    pub data: Json,
+}
+
+/// JSON as text, made where it is known and written as it is: the one who writes for all does not
+/// have to make it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Json(String);
+
+impl Json {
+    /// Takes the word of whoever made it that this is JSON.
+    #[must_use]
+    pub fn from_text(text: String) -> Self {
+        Self(text)
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        Self(value.to_string())
+    }
 }
 
 /// An event in its stream.

@@ -22,7 +22,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 pub use error::StoreError;
-pub use event::{Event, Millis, NewEvent};
+pub use event::{Event, Json, Millis, NewEvent};
 pub use name::{BadStreamName, StreamName};
 pub use seq::{Expected, Seq};
 

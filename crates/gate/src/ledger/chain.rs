@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use protocol::Digest;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use store::{Event, Millis, NewEvent, Seq};
+use store::{Event, Json, Millis, NewEvent, Seq};
 
 use super::entry::{EntryKind, NewEntry};
 use super::head::Head;
@@ -21,11 +21,8 @@ pub(super) struct Prepared {
     at: Millis,
     /// Where it begins or ends one.
     action: Option<String>,
-    /// What is written, without place and hashes. It goes to the store the first time, and is read
-    /// from the text where it has to be written again.
-    fields: Option<Map<String, Value>>,
     /// The canonical text without the values of `prev` and `seq`, and where those belong.
-    text: Vec<u8>,
+    text: String,
     prev: usize,
     seq: usize,
     /// The hash of what is before `prev`.
@@ -44,37 +41,37 @@ impl Prepared {
             action_id,
             data,
         } = entry;
-        let mut text = Vec::with_capacity(1024);
-        let pair = |text: &mut Vec<u8>, name: &str, value: &Option<String>| {
+        let mut text = String::with_capacity(1024);
+        let pair = |text: &mut String, name: &str, value: &Option<String>| {
             if let Some(value) = value {
-                text.extend_from_slice(name.as_bytes());
+                text.push_str(name);
                 text::push_string(text, value);
             }
         };
-        text.push(b'{');
+        text.push('{');
         pair(&mut text, "\"action_id\":", &action_id);
         if action_id.is_some() {
-            text.push(b',');
+            text.push(',');
         }
-        text.extend_from_slice(b"\"actor\":");
+        text.push_str("\"actor\":");
         text::push_string(&mut text, &actor);
-        text.extend_from_slice(b",\"at\":");
+        text.push_str(",\"at\":");
         text::push_whole(&mut text, at.0);
-        text.extend_from_slice(b",\"data\":");
+        text.push_str(",\"data\":");
         text::push(&mut text, &data);
-        text.extend_from_slice(b",\"kind\":");
+        text.push_str(",\"kind\":");
         text::push_string(&mut text, kind.as_str());
-        text.extend_from_slice(b",\"prev\":");
+        text.push_str(",\"prev\":");
         let prev = text.len();
         pair(&mut text, ",\"role\":", &role);
-        text.extend_from_slice(b",\"seq\":");
+        text.push_str(",\"seq\":");
         let seq = text.len();
         pair(&mut text, ",\"session\":", &session);
         pair(&mut text, ",\"workspace\":", &workspace);
-        text.push(b'}');
+        text.push('}');
 
         let action = match kind {
-            EntryKind::Request | EntryKind::Outcome => action_id.clone(),
+            EntryKind::Request | EntryKind::Outcome => action_id,
             EntryKind::Begun
             | EntryKind::Decision
             | EntryKind::Approval
@@ -83,26 +80,10 @@ impl Prepared {
             | EntryKind::Revoked
             | EntryKind::Gap => None,
         };
-        let mut fields = Map::new();
-        fields.insert("actor".into(), actor.into());
-        fields.insert("at".into(), at.0.into());
-        fields.insert("data".into(), data);
-        fields.insert("kind".into(), kind.as_str().into());
-        for (name, value) in [
-            ("action_id", action_id),
-            ("role", role),
-            ("session", session),
-            ("workspace", workspace),
-        ] {
-            if let Some(value) = value {
-                fields.insert(name.into(), value.into());
-            }
-        }
         Self {
             kind,
             at,
             action,
-            fields: Some(fields),
             hashed: Sha256::new_with_prefix(text.get(..prev).unwrap_or_default()),
             text,
             prev,
@@ -111,28 +92,28 @@ impl Prepared {
     }
 
     /// The event that follows `head`, and the head that it makes.
-    pub(super) fn link(&mut self, head: &Head) -> Result<(NewEvent, Head), serde_json::Error> {
+    pub(super) fn link(&self, head: &Head) -> (NewEvent, Head) {
         let seq = head.seq.next();
         let part = |range: std::ops::Range<usize>| self.text.get(range).unwrap_or_default();
-        let mut rest = Vec::with_capacity(256);
+        let mut rest = String::with_capacity(256);
         text::push_string(&mut rest, head.hash.as_str());
-        rest.extend_from_slice(part(self.prev..self.seq));
+        rest.push_str(part(self.prev..self.seq));
         text::push_whole(&mut rest, seq.get());
-        rest.extend_from_slice(part(self.seq..self.text.len()));
+        rest.push_str(part(self.seq..self.text.len()));
         let hash = Digest::from_hash(&self.hashed.clone().chain_update(&rest).finalize().into());
-        let mut fields = match self.fields.take() {
-            Some(fields) => fields,
-            None => serde_json::from_slice(&[part(0..self.prev), &rest].concat())?,
-        };
-        fields.insert("seq".into(), seq.get().into());
-        fields.insert("prev".into(), head.hash.as_str().into());
-        fields.insert("hash".into(), hash.as_str().into());
+        let mut text = String::with_capacity(self.text.len() + 256);
+        text.push_str(part(0..self.prev));
+        // All but the bracket at the end, and the hash in front of that.
+        text.push_str(rest.get(..rest.len() - 1).unwrap_or_default());
+        text.push_str(",\"hash\":\"");
+        text.push_str(hash.as_str());
+        text.push_str("\"}");
         let event = NewEvent {
             kind: self.kind.as_str().to_owned(),
             at: self.at,
-            data: Value::Object(fields),
+            data: Json::from_text(text),
         };
-        Ok((event, Head { seq, hash }))
+        (event, Head { seq, hash })
     }
 
     pub(super) fn kind(&self) -> EntryKind {
@@ -148,9 +129,9 @@ impl Prepared {
 pub(super) fn hash_of(event: &Event) -> Option<Digest> {
     let mut fields = event.data.as_object()?.clone();
     fields.remove("hash")?;
-    let mut text = Vec::with_capacity(1024);
+    let mut text = String::with_capacity(1024);
     text::push(&mut text, &Value::Object(fields));
-    Some(Digest::of(&text))
+    Some(Digest::of(text.as_bytes()))
 }
 
 /// The hash that an entry says it has.
@@ -245,19 +226,21 @@ mod tests {
     #[test]
     fn the_hash_is_the_digest_of_all_that_is_written_but_itself() {
         for some in [None, Some("one")] {
-            let mut prepared = Prepared::new(entry(some));
-            let head = Head::before_the_first();
-            let (event, head) = prepared.link(&head).unwrap();
-            let mut fields = event.data.as_object().unwrap().clone();
+            let prepared = Prepared::new(entry(some));
+            let (event, head) = prepared.link(&Head::before_the_first());
+            let read = |event: &NewEvent| -> serde_json::Map<String, Value> {
+                serde_json::from_str(event.data.as_str()).unwrap()
+            };
+            let mut fields = read(&event);
             let hash = fields.remove("hash").unwrap();
             assert_eq!(hash, head.hash.as_str());
             assert_eq!(canonical::digest(&fields).unwrap(), head.hash);
             // Written a second time, after another, it is the same but for its place.
-            let (again, _) = prepared.link(&head).unwrap();
+            let again = read(&prepared.link(&head).0);
             fields.insert("seq".into(), json!(2));
             fields.insert("prev".into(), hash);
-            fields.insert("hash".into(), again.data["hash"].clone());
-            assert_eq!(again.data, Value::Object(fields));
+            fields.insert("hash".into(), again["hash"].clone());
+            assert_eq!(again, fields);
         }
     }
 

@@ -111,9 +111,7 @@ impl<S: Store> Ledger<S> {
             None => (Standing::Sound, None),
         };
         if let Some(entry) = first {
-            let (event, next) = Prepared::new(entry)
-                .link(&there)
-                .map_err(|error| StoreError::Failed(error.to_string()))?;
+            let (event, next) = Prepared::new(entry).link(&there);
             store
                 .append(vec![Append {
                     stream: stream.clone(),

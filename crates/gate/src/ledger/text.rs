@@ -7,73 +7,73 @@ use serde_json::{Map, Number, Value};
 pub(crate) const EXACT: u64 = 1 << 53;
 
 /// Adds the value's text.
-pub(super) fn push(text: &mut Vec<u8>, value: &Value) {
+pub(super) fn push(text: &mut String, value: &Value) {
     match value {
-        Value::Null => text.extend_from_slice(b"null"),
-        Value::Bool(true) => text.extend_from_slice(b"true"),
-        Value::Bool(false) => text.extend_from_slice(b"false"),
+        Value::Null => text.push_str("null"),
+        Value::Bool(true) => text.push_str("true"),
+        Value::Bool(false) => text.push_str("false"),
         Value::Number(number) => push_number(text, number),
         Value::String(string) => push_string(text, string),
         Value::Array(items) => {
-            text.push(b'[');
+            text.push('[');
             for (at, item) in items.iter().enumerate() {
                 if at > 0 {
-                    text.push(b',');
+                    text.push(',');
                 }
                 push(text, item);
             }
-            text.push(b']');
+            text.push(']');
         }
         Value::Object(fields) => push_object(text, fields),
     }
 }
 
 /// Adds a string's text.
-pub(super) fn push_string(text: &mut Vec<u8>, string: &str) {
+pub(super) fn push_string(text: &mut String, string: &str) {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
     if string.bytes().all(plain) {
-        text.push(b'"');
-        text.extend_from_slice(string.as_bytes());
-        text.push(b'"');
-    } else {
-        // Its escapes are the canonical ones; writing to memory does not fail.
-        let _ = serde_json::to_writer(text, string);
+        text.push('"');
+        text.push_str(string);
+        text.push('"');
+    } else if let Ok(quoted) = serde_json::to_string(string) {
+        // Its escapes are the canonical ones.
+        text.push_str(&quoted);
     }
 }
 
 /// Adds a whole number's text, which is exact below [`EXACT`].
-pub(super) fn push_whole(text: &mut Vec<u8>, number: u64) {
-    use std::io::Write as _;
+pub(super) fn push_whole(text: &mut String, number: u64) {
+    use std::fmt::Write as _;
     let _ = write!(text, "{number}");
 }
 
-fn push_number(text: &mut Vec<u8>, number: &Number) {
+fn push_number(text: &mut String, number: &Number) {
     match number.as_u64() {
         Some(whole) if whole <= EXACT => push_whole(text, whole),
         _ => {
-            if let Ok(canonical) = serde_json_canonicalizer::to_vec(number) {
-                text.extend_from_slice(&canonical);
+            if let Ok(canonical) = serde_json_canonicalizer::to_string(number) {
+                text.push_str(&canonical);
             }
         }
     }
 }
 
-fn push_object(text: &mut Vec<u8>, fields: &Map<String, Value>) {
+fn push_object(text: &mut String, fields: &Map<String, Value>) {
     let mut pairs: Vec<(&String, &Value)> = fields.iter().collect();
     if !fields.keys().all(|key| key.is_ascii()) {
         // The canonical order is that of UTF-16, which is not that of UTF-8.
         pairs.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
     }
-    text.push(b'{');
+    text.push('{');
     for (at, (key, value)) in pairs.into_iter().enumerate() {
         if at > 0 {
-            text.push(b',');
+            text.push(',');
         }
         push_string(text, key);
-        text.push(b':');
+        text.push(':');
         push(text, value);
     }
-    text.push(b'}');
+    text.push('}');
 }
 
 #[cfg(test)]
@@ -104,9 +104,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_text_is_the_one_of_the_general_serializer(value in values()) {
-            let mut text = Vec::new();
+            let mut text = String::new();
             push(&mut text, &value);
-            prop_assert_eq!(text, serde_json_canonicalizer::to_vec(&value).unwrap());
+            prop_assert_eq!(text, serde_json_canonicalizer::to_string(&value).unwrap());
         }
     }
 }

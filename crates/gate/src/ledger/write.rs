@@ -163,15 +163,7 @@ impl<S: Store> Shared<S> {
     /// expected, nothing is written yet: those who want something of it are to be written each on
     /// their own, the others together.
     async fn write_together(&self, mut jobs: Vec<Job>) -> Vec<Vec<Job>> {
-        let (batch, head) = match self.batch(&mut jobs) {
-            Ok(batch) => batch,
-            Err(error) => {
-                let error = StoreError::Failed(error.to_string());
-                jobs.into_iter()
-                    .for_each(|job| job.tell(Err(error.clone())));
-                return Vec::new();
-            }
-        };
+        let (batch, head) = self.batch(&mut jobs);
         match self.store.append(batch).await {
             Ok(heads) => {
                 self.written(jobs, head, heads);
@@ -206,7 +198,7 @@ impl<S: Store> Shared<S> {
 
     /// What is to be appended, and the chain's head afterwards. The appends of the jobs follow the
     /// ledger's in order.
-    fn batch(&self, jobs: &mut [Job]) -> Result<(Vec<Append>, Head), serde_json::Error> {
+    fn batch(&self, jobs: &mut [Job]) -> (Vec<Append>, Head) {
         let mut head = lock(&self.state).head().clone();
         let expected = Expected::Head(head.seq);
         let mut events = Vec::with_capacity(jobs.len());
@@ -218,9 +210,9 @@ impl<S: Store> Shared<S> {
         });
         let alone = jobs.len() == 1;
         for job in jobs {
-            for entry in &mut job.entries {
+            for entry in &job.entries {
                 let event;
-                (event, head) = entry.link(&head)?;
+                (event, head) = entry.link(&head);
                 events.push(event);
             }
             if alone {
@@ -232,7 +224,7 @@ impl<S: Store> Shared<S> {
         if let Some(ledger) = batch.first_mut() {
             ledger.events = events;
         }
-        Ok((batch, head))
+        (batch, head)
     }
 
     /// Notes what is written, here and outside, and then tells.

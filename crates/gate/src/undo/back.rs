@@ -375,7 +375,7 @@ impl Note<'_> {
             events: vec![NewEvent {
                 kind: event.to_owned(),
                 at,
-                data: told,
+                data: told.into(),
             }],
         };
         gate.ledger.write(vec![entry], vec![append]).await.map(drop)

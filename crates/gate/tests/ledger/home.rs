@@ -106,7 +106,7 @@ pub(crate) fn first_of(stream: &str) -> Append {
         events: vec![NewEvent {
             kind: "begun".into(),
             at: Millis(1_000),
-            data: json!({ "stream": stream }),
+            data: json!({ "stream": stream }).into(),
         }],
     }
 }

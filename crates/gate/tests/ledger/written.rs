@@ -371,7 +371,7 @@ async fn what_an_agent_sends_cannot_make_an_entry_that_is_not_read_back() {
             0.1 + 0.2,
             1e308,
             5e-324,
-            -0.0,
+            0,
             "9007199254740993"
         ])
     );

@@ -200,7 +200,7 @@ impl Ward {
         let events = events.into_iter().map(|(kind, data)| NewEvent {
             kind: kind.into(),
             at: Millis(1),
-            data,
+            data: data.into(),
         });
         let append = Append {
             stream: StreamName::new(stream).unwrap(),
