@@ -25,7 +25,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Of a Ward that listens on this address: the loopback names, and the address itself.
+    /// Of a Ward that listens on this address: the loopback names, and the address itself, or any
+    /// address where it listens on all of the machine's.
     pub(crate) fn of(address: Option<SocketAddr>) -> Self {
         Self {
             bound: address.map(|address| address.ip()),
@@ -44,8 +45,13 @@ impl Names {
         if peer == Peer::Local && name == SOCKET_HOST {
             return true;
         }
-        name.parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback() || Some(address) == self.bound)
+        // Another site cannot point an address at us, only a name.
+        let anywhere = self.bound.is_some_and(|bound| bound.is_unspecified());
+        name.parse::<IpAddr>().is_ok_and(|address| {
+            address.is_loopback()
+                || Some(address) == self.bound
+                || (anywhere && !address.is_unspecified())
+        })
     }
 
     /// Whether all that the request says about its host means us; at least one thing must.

@@ -37,7 +37,7 @@ impl App {
             head: head_file(folder.path())?,
             workspace: workspace.to_owned(),
             home: home(),
-            launch: launch()?,
+            launch: launch(folder.path())?,
             patience: PATIENCE,
         };
         let store = Arc::new(SqliteStore::open(folder)?);
@@ -114,11 +114,12 @@ fn home() -> Option<String> {
 }
 
 /// Runtime servers are this program again, with a pipe of their own.
-fn launch() -> anyhow::Result<Launch> {
+fn launch(data: &Path) -> anyhow::Result<Launch> {
     let program = std::env::current_exe().context("Ward cannot find its own program")?;
-    let arguments = ["runtime", "--gated", "--stdio"];
+    let arguments = ["runtime", "--gated", "--stdio", "--own"].map(OsString::from);
+    let arguments = arguments.into_iter().chain([data.into()]);
     Ok(Launch {
         program,
-        arguments: arguments.map(OsString::from).to_vec(),
+        arguments: arguments.collect(),
     })
 }

@@ -22,6 +22,7 @@ mod console;
 mod duration;
 mod folders;
 mod log;
+mod opener;
 mod settings;
 mod signals;
 mod size;

@@ -1,5 +1,10 @@
 //! `ward runtime --gated` as a gate starts it: over a private pipe, with Ward's own environment.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot set itself up has failed"
+)]
+
 mod support;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

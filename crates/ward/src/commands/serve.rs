@@ -20,13 +20,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, App};
+use crate::opener::Opener;
 use crate::{address, folders, settings, workspace};
 
 /// Start Ward on 127.0.0.1:3000
 ///
-/// Opens the store in the data folder and answers over HTTP: a page that says what is there, and
-/// /healthz for programs. One Ward owns a data folder; a second one is told which process does.
-/// Ctrl-C or SIGTERM ends it.
+/// The gate over HTTP: agents and programs ask for actions with a token, people answer in the
+/// browser or with `ward approvals`. The page is opened through a link that signs in once. One Ward
+/// owns a data folder; other commands find it by its socket there. Ctrl-C or SIGTERM ends it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  \
     ward serve\n  \
@@ -48,12 +49,20 @@ pub(crate) struct Args {
     /// One more token of yours, beside the one in the config folder; it is kept nowhere
     #[arg(long, value_name = "TOKEN", env = "WARD_TOKEN", hide_env_values = true)]
     token: Option<String>,
+
+    /// Let other machines connect; they still need a token, and nothing is encrypted
+    #[arg(long)]
+    allow_remote: bool,
+
+    /// Do not open the page in the browser
+    #[arg(long)]
+    no_open: bool,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if !args.addr.ip().is_loopback() {
+    if !args.addr.ip().is_loopback() && !args.allow_remote {
         bail!(
-            "{} can be reached from other machines, and Ward does not ask who is there yet. Use a loopback address, such as 127.0.0.1:{}.",
+            "{} can be reached from other machines, and what is said there is not encrypted. Use a loopback address, such as 127.0.0.1:{}, or say --allow-remote.",
             args.addr,
             args.addr.port()
         );
@@ -72,7 +81,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("Ward could not start its threads")?
-        .block_on(serve(args.addr, folder, &workspace, sandbox, tokens))?;
+        .block_on(async {
+            let opener = if args.no_open { None } else { Opener::find()? };
+            serve(args.addr, folder, &workspace, sandbox, tokens, opener).await
+        })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -82,6 +94,7 @@ async fn serve(
     workspace: &Path,
     sandbox: SandboxStatus,
     tokens: Tokens,
+    opener: Option<Opener>,
 ) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let signalled = stop_signal()?;
@@ -99,7 +112,11 @@ async fn serve(
         "address": addr.to_string(),
     });
     record(&app.store, "ward.started", started).await?;
+    app.gate.wake()?;
     greet(addr, &about, server.login_link()?.as_deref()).context("Standard output is closed")?;
+    if let (Some(opener), Some(link)) = (&opener, server.login_link()?) {
+        opener.open(&link);
+    }
     let (result, ()) = tokio::join!(
         server::serve(listener, server.router(), async {
             signalled.await;
@@ -141,7 +158,7 @@ async fn record(store: &SqliteStore, kind: &str, data: serde_json::Value) -> any
     let event = NewEvent {
         kind: kind.to_owned(),
         at: Millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
-        data,
+        data: data.into(),
     };
     store
         .append(vec![Append {
