@@ -14,6 +14,7 @@ mod bench;
 mod cache;
 mod needs;
 mod run;
+mod schemathesis;
 mod serve;
 mod steps;
 mod test;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::cache::Places;
 use crate::steps::Steps;
-use crate::{needs, run, tools};
+use crate::{needs, run, schemathesis, tools};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -45,6 +45,9 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
         steps.step("Fuzzing", || fuzz(args, places))?;
     }
     if args.all {
+        steps.step("HTTP and the document that describes it", || {
+            schemathesis::run(places)
+        })?;
         steps.step("The other architecture", || other_architecture(places))?;
         steps.step("Documentation", || documentation(places))?;
     }

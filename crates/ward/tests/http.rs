@@ -371,6 +371,33 @@ fn the_client_in_front_is_asked_first_and_the_next_when_it_goes() {
 }
 
 #[test]
+fn a_browser_signs_in_by_a_link_that_a_command_prints() {
+    let home = Home::new();
+    let ward = Serving::start(&home);
+    let output = home.ward().args(["tokens", "link"]).output().unwrap();
+    let link = String::from_utf8(output.stdout).unwrap();
+    let path = link
+        .trim()
+        .strip_prefix(&format!("http://{}", ward.address));
+    let enter = || {
+        let mut stream = TcpStream::connect(&ward.address).unwrap();
+        let request = format!(
+            "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            path.unwrap(),
+            ward.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let first = enter();
+    assert!(first.starts_with("HTTP/1.1 303 "), "{first}");
+    assert!(first.contains("set-cookie: ward="), "{first}");
+    assert!(enter().starts_with("HTTP/1.1 401 "));
+}
+
+#[test]
 fn a_wider_answer_is_a_grant_that_can_be_taken_back() {
     let home = Home::new();
     let ward = Serving::start(&home);

@@ -1,5 +1,6 @@
 //! `/login` and `/logout`: a browser signs in by a link that works once, and out.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -110,7 +111,29 @@ pub(crate) async fn leave<S: Store>(
     Ok(response)
 }
 
-/// The link of a code.
-pub(crate) fn url(address: std::net::SocketAddr, code: &str) -> String {
+/// The link of a code, for a browser on this machine.
+pub(crate) fn url(mut address: SocketAddr, code: &str) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
     format!("http://{address}/login?code={code}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_leads_to_this_machine() {
+        for (address, expected) in [
+            ("127.0.0.1:3000", "http://127.0.0.1:3000/login?code=c"),
+            ("0.0.0.0:3000", "http://127.0.0.1:3000/login?code=c"),
+            ("[::]:3000", "http://[::1]:3000/login?code=c"),
+        ] {
+            assert_eq!(url(address.parse().unwrap(), "c"), expected);
+        }
+    }
 }

@@ -1,13 +1,16 @@
 //! `ward tokens`: who may talk to Ward, and as whom.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
 use protocol::Mode;
+use protocol::http::LoginLink;
 use server::auth::{NewAgent, TokenKind, Tokens};
 
+use crate::client::Client;
+use crate::commands::run_async;
 use crate::console::printable;
 use crate::{folders, workspace};
 
@@ -20,7 +23,8 @@ use crate::{folders, workspace};
     ward tokens add --role watcher --name ci --workspace ~/src/app\n  \
     ward tokens add --person ada\n  \
     ward tokens list\n  \
-    ward tokens revoke 4f2a")]
+    ward tokens revoke 4f2a\n  \
+    ward tokens link")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -61,6 +65,12 @@ enum What {
     Revoke {
         /// The token's id, or the beginning of it
         id: String,
+    },
+    /// Print a link that signs your browser in to the Ward that runs; it works once, for ten minutes
+    Link {
+        /// Where that Ward's store is kept [default: ~/.local/share/ward]
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
     },
 }
 
@@ -138,6 +148,20 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             let gone = tokens.revoke(&token.id)?;
             writeln!(out, "Revoked: {}.", printable(&gone.name))?;
         }
+        What::Link { data } => {
+            drop(out);
+            return run_async(link(data.as_deref()));
+        }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn link(data: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let client = Client::open(data, "ward tokens link").await?;
+    let made = client
+        .post::<LoginLink>("/login", &serde_json::json!({}))
+        .await;
+    client.close().await;
+    writeln!(std::io::stdout(), "{}", made?.url)?;
     Ok(ExitCode::SUCCESS)
 }
