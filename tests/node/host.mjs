@@ -19,23 +19,28 @@ export async function place(t) {
   const home = await realpath(await mkdtemp(join(tmpdir(), "ward-node-")));
   const workspace = join(home, "work");
   await mkdir(workspace);
-  t.after(() => rm(home, { recursive: true, force: true }));
-  return { home, workspace };
+  // What runs there ends before it is taken away.
+  const ending = [];
+  t.after(async () => {
+    await Promise.all(ending.map((end) => end()));
+    await rm(home, { recursive: true, force: true });
+  });
+  return { home, workspace, ending };
 }
 
 /** Ward with these arguments, in a place of its own; ended after the test. */
 export async function start(t, args, at, more = {}) {
-  const { home, workspace } = at ?? (await place(t));
+  const { home, workspace, ending } = at ?? (await place(t));
   const env = { ...process.env, HOME: home, WARD_LOG: "warn" };
   for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "WARD_TOKEN"]) delete env[name];
   Object.assign(env, more);
   const child = spawn(ward, [...args, "--workspace", workspace], { env, stdio: ["pipe", "pipe", "inherit"] });
   const exited = once(child, "exit");
-  t.after(async () => {
+  ending.push(async () => {
     child.kill("SIGKILL");
     await exited;
   });
-  return { child, exited, home, workspace };
+  return { child, exited, home, workspace, ending };
 }
 
 /** A client that has the usual things to hand. */

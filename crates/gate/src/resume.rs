@@ -231,18 +231,25 @@ impl Recalled {
                 duration_ms: 0,
             };
         };
+        let text = |name: &str| {
+            data.get(name)
+                .and_then(Value::as_str)
+                .map(ToOwned::to_owned)
+        };
         let duration_ms = data.get("duration_ms").and_then(Value::as_u64).unwrap_or(0);
         let outcome = match (data.get("result"), data.get("kind")) {
             (Some(result), _) => match serde_json::value::to_raw_value(result) {
                 Ok(result) => Ok(Arc::from(result)),
                 Err(error) => Err(Failure::new(ErrorKind::Internal, error.to_string())),
             },
-            (None, Some(kind)) => Err(Failure::new(
-                serde_json::from_value(kind.clone()).unwrap_or(ErrorKind::Internal),
-                data.get("error")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default(),
-            )),
+            (None, Some(kind)) => Err(Failure {
+                kind: serde_json::from_value(kind.clone()).unwrap_or(ErrorKind::Internal),
+                message: text("error").unwrap_or_default(),
+                details: match data.get("details") {
+                    Some(Value::Object(details)) => details.clone(),
+                    Some(_) | None => serde_json::Map::new(),
+                },
+            }),
             (None, None) => Err(Failure::new(
                 ErrorKind::TooLarge,
                 "It was done. Its result was too large to be kept.",

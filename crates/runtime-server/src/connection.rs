@@ -161,7 +161,10 @@ impl Connection {
     }
 
     async fn execute(&self, request: &Request) -> Answer {
-        let params: ExecuteParams = request.read()?;
+        let params: ExecuteParams = match request.read() {
+            Ok(params) => params,
+            Err(failure) => return Err(self.unreadable(request, failure)),
+        };
         self.refuse_authority(&params)?;
         if params.id.is_empty() || params.id.len() > MAX_ID {
             return Err(Failure::new(
@@ -206,14 +209,29 @@ impl Connection {
         answer
     }
 
+    /// What is said of a request that cannot be read: here nobody need know what a permit looks like
+    /// to be told that there is none.
+    fn unreadable(&self, request: &Request, failure: Failure) -> Failure {
+        #[derive(serde::Deserialize)]
+        struct Named {
+            permit: Option<serde::de::IgnoredAny>,
+            wall: Option<serde::de::IgnoredAny>,
+        }
+        let named = request.read::<Named>();
+        let named = named.is_ok_and(|named| named.permit.is_some() || named.wall.is_some());
+        match self.authority {
+            Authority::Standalone if named => standalone(),
+            Authority::Standalone | Authority::Gated => failure,
+        }
+    }
+
     /// Refuses a request that does not fit who decides here.
     fn refuse_authority(&self, params: &ExecuteParams) -> Result<(), Failure> {
         let refuse = |kind, sentence: &str| Err(Failure::new(kind, sentence));
         match self.authority {
-            Authority::Standalone if params.permit.is_some() || params.wall.is_some() => refuse(
-                ErrorKind::Standalone,
-                "This runtime is standalone: there is no gate whose `permit` or `wall` it could take. Leave both out; everything runs in the sandbox.",
-            ),
+            Authority::Standalone if params.permit.is_some() || params.wall.is_some() => {
+                Err(standalone())
+            }
             Authority::Gated if params.permit.is_none() => refuse(
                 ErrorKind::Forbidden,
                 "This runtime stands behind a gate and does nothing without its permit. Ask the gate for the action.",
@@ -405,6 +423,13 @@ fn content(params: &ExecuteParams) -> u64 {
         serde_json::to_string(&decided).ok().hash(&mut hasher);
     }
     hasher.finish()
+}
+
+fn standalone() -> Failure {
+    Failure::new(
+        ErrorKind::Standalone,
+        "This runtime is standalone: there is no gate whose `permit` or `wall` it could take. Leave both out; everything runs in the sandbox.",
+    )
 }
 
 fn shutting_down() -> Failure {

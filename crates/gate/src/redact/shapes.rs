@@ -8,7 +8,11 @@ use super::spans::Spans;
 
 /// Keys that say themselves what they are, and what comes in their place. Nothing ordinary looks
 /// like them, so it does not matter what they stand beside.
-const KEYS: [(&str, &str); 15] = [
+const KEYS: [(&str, &str); 16] = [
+    (
+        r"ward_(?:person|agent|runtime)_[A-Za-z0-9_-]{16,}",
+        "[redacted:ward]",
+    ),
     (r"gh[pousr]_[A-Za-z0-9]{16,}", "[redacted:github]"),
     (r"github_pat_[A-Za-z0-9_]{16,}", "[redacted:github]"),
     (
@@ -54,7 +58,10 @@ const PLACES: [(&str, &str, Part); 3] = [
 ];
 
 /// Where none of these is, there is none of the shapes.
-pub(super) const HINTS: [&str; 31] = [
+pub(super) const HINTS: [&str; 34] = [
+    "ward_person_",
+    "ward_agent_",
+    "ward_runtime_",
     "ghp_",
     "gho_",
     "ghu_",
