@@ -1,14 +1,23 @@
 //! The providers: one way to ask any model for one turn.
 
+mod anthropic;
+mod chat;
 mod error;
+mod gemini;
+mod history;
+mod http;
 mod message;
 mod offline;
+mod responses;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 use futures_util::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
 
 pub use error::{Patience, ProviderError, ProviderErrorKind};
+pub use http::{Endpoint, HttpProvider, Retries, Timeouts};
 pub use message::{Content, Image, Message, Origin, Part, Raw, Role, ToolCall, ToolResult, Wire};
 pub use offline::Offline;
 pub use turn::{Delta, Effort, Stop, Tool, ToolChoice, Turn, TurnRequest, Usage};

@@ -1,0 +1,4 @@
+//! Anthropic Messages.
+
+pub(super) mod reader;
+pub(super) mod request;

@@ -1,0 +1,4 @@
+//! Google Gemini.
+
+pub(super) mod reader;
+pub(super) mod request;

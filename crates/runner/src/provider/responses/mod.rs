@@ -1,0 +1,4 @@
+//! OpenAI Responses.
+
+pub(super) mod reader;
+pub(super) mod request;
