@@ -8,6 +8,7 @@ mod history;
 mod http;
 mod message;
 mod offline;
+mod registry;
 mod responses;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ pub use error::{Patience, ProviderError, ProviderErrorKind};
 pub use http::{Endpoint, HttpProvider, Retries, Timeouts};
 pub use message::{Content, Image, Message, Origin, Part, Raw, Role, ToolCall, ToolResult, Wire};
 pub use offline::Offline;
+pub use registry::{EndpointSettings, Key, Listing, Registry, Resolved, Settings};
 pub use turn::{Delta, Effort, Stop, Tool, ToolChoice, Turn, TurnRequest, Usage};
 
 /// What a turn is told as, in order. Ends after [`Delta::Done`] or the first error.

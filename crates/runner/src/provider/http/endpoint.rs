@@ -154,7 +154,7 @@ impl Endpoint {
         self.inner.retries
     }
 
-    pub(super) fn client(&self) -> Result<reqwest::Client, ProviderError> {
+    pub(in crate::provider) fn client(&self) -> Result<reqwest::Client, ProviderError> {
         if let Some(client) = self.inner.client.get() {
             return Ok(client.clone());
         }
