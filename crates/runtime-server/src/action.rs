@@ -26,7 +26,11 @@ pub trait Action: Send + Sync + 'static {
     /// What it answers.
     type Result: Serialize + Send;
 
-    /// What it would touch, without touching it. Called on a thread that may block.
+    /// How long it takes to see what it would touch.
+    const LOOK: Look = Look::Long;
+
+    /// What it would touch, without touching it. Where that is long, a thread that may block calls
+    /// it.
     ///
     /// It refuses whatever `execute` would refuse by looking, so that nobody is asked about an
     /// action that cannot be done.
@@ -37,6 +41,15 @@ pub trait Action: Send + Sync + 'static {
         call: Call,
         params: Self::Params,
     ) -> impl Future<Output = Result<Self::Result, Failure>> + Send;
+}
+
+/// How long it takes to see what an action would touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// A few system calls that touch no content: quicker done at once than handed to a thread.
+    Short,
+    /// Files may be read through, or many paths looked at.
+    Long,
 }
 
 /// One execution under way: where it happens and how to talk about it.

@@ -9,7 +9,7 @@ use rpc::{Answer, answer};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::action::{Action, Call, lost_thread};
+use crate::action::{Action, Call, Look, lost_thread};
 use crate::context::Context;
 use crate::fs;
 use crate::terminal;
@@ -67,8 +67,12 @@ impl Prepared {
         self.0.name()
     }
 
-    /// What it would touch. Reading digests can take a while, so a thread that may block does it.
+    /// What it would touch. Reading digests can take a while, so a thread that may block does that.
     pub async fn resolve(&self, context: Arc<Context>) -> Result<Facts, Failure> {
+        match self.0.look() {
+            Look::Short => return self.0.resolve(&context),
+            Look::Long => {}
+        }
         let bound = Arc::clone(&self.0);
         match tokio::task::spawn_blocking(move || bound.resolve(&context)).await {
             Ok(facts) => facts,
@@ -108,6 +112,7 @@ impl Entry {
 /// An action with its parameters, its type forgotten.
 trait Bound: Send + Sync {
     fn name(&self) -> ActionName;
+    fn look(&self) -> Look;
     fn resolve(&self, context: &Context) -> Result<Facts, Failure>;
     fn execute(self: Arc<Self>, call: Call) -> Executing;
 }
@@ -119,6 +124,10 @@ struct Typed<A: Action>(A::Params);
 impl<A: Action> Bound for Typed<A> {
     fn name(&self) -> ActionName {
         A::NAME
+    }
+
+    fn look(&self) -> Look {
+        A::LOOK
     }
 
     fn resolve(&self, context: &Context) -> Result<Facts, Failure> {

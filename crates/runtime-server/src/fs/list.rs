@@ -11,7 +11,7 @@ use protocol::facts::EntryKind;
 use protocol::{ActionName, ErrorKind, Facts, Failure};
 use rustix::fs::AtFlags;
 
-use crate::action::{Action, Call};
+use crate::action::{Action, Call, Look};
 use crate::context::Context;
 use crate::workspace::{open_folder, refusal};
 
@@ -27,6 +27,7 @@ impl Action for List {
     const DESCRIPTION: &'static str = "Lists the entries of a folder, `depth` levels deep (1 where left out), with kind, size and time of last change. Links are told, not followed. At most 10,000 entries.";
     type Params = ListParams;
     type Result = EntriesResult;
+    const LOOK: Look = Look::Short;
 
     fn resolve(context: &Context, params: &ListParams) -> Result<Facts, Failure> {
         check(params)?;

@@ -3,7 +3,7 @@
 use protocol::action::fs::{ReadParams, ReadResult};
 use protocol::{ActionName, Data, Digest, Encoding, ErrorKind, Facts, Failure};
 
-use crate::action::{Action, Call};
+use crate::action::{Action, Call, Look};
 use crate::context::Context;
 use crate::workspace::{HostPath, refusal};
 
@@ -24,6 +24,7 @@ impl Action for Read {
     const DESCRIPTION: &'static str = "Reads a file, or `limit` of its lines from line `offset` on. Answers at most 1 MiB of text; `next_offset` says where to go on.";
     type Params = ReadParams;
     type Result = ReadResult;
+    const LOOK: Look = Look::Short;
 
     fn resolve(context: &Context, params: &ReadParams) -> Result<Facts, Failure> {
         check(params)?;

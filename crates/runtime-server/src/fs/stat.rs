@@ -4,7 +4,7 @@ use protocol::action::fs::{EntriesResult, StatParams};
 use protocol::facts::EntryKind;
 use protocol::{ActionName, Facts, Failure};
 
-use crate::action::{Action, Call};
+use crate::action::{Action, Call, Look};
 use crate::context::Context;
 use crate::grounds::Grounds;
 use crate::workspace::{Final, refusal};
@@ -18,6 +18,7 @@ impl Action for Stat {
     const DESCRIPTION: &'static str = "Tells what is at a path: its kind, size and time of last change. A symbolic link is told as one, with its target.";
     type Params = StatParams;
     type Result = EntriesResult;
+    const LOOK: Look = Look::Short;
 
     fn resolve(context: &Context, params: &StatParams) -> Result<Facts, Failure> {
         let found = context.grounds.find(&params.path, Final::Itself)?;

@@ -14,7 +14,7 @@ use super::kept::Kept;
 use super::process::{self, Process};
 use super::pump::Pump;
 use super::stream::Sink;
-use crate::action::{Action, Call};
+use crate::action::{Action, Call, Look};
 use crate::context::Context;
 use crate::output::Cap;
 
@@ -36,6 +36,7 @@ impl Action for Run {
     const DESCRIPTION: &'static str = "Run a command in the sandbox: a shell line (`command`) or words (`argv`). Answers with its output and exit code when it ends, or, with `background`, at once with a terminal_id.";
     type Params = RunParams;
     type Result = RunAnswer;
+    const LOOK: Look = Look::Short;
 
     fn resolve(context: &Context, params: &RunParams) -> Result<Facts, Failure> {
         Ok(resolve(context, params)?.facts())
