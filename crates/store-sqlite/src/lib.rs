@@ -1,7 +1,8 @@
 //! Streams of events on SQLite, in a data folder that one process owns.
 //!
-//! [`DataFolder::own`] takes the folder, [`SqliteStore::open`] opens the database in it. One thread
-//! writes and puts all that waits into one transaction (group commit); readers read beside it.
+//! [`DataFolder::own`] takes the folder, [`SqliteStore::open`] opens the database in it. One
+//! connection writes, and all that waits for it goes into one transaction (group commit); readers
+//! read beside it.
 //!
 //! Invariants:
 //! - A database that is damaged, newer than this Ward or not Ward's is refused with a sentence and
@@ -10,6 +11,8 @@
 //!   process at any moment. It reaches the disk itself a little later (`synchronous = NORMAL`), so
 //!   that a loss of power can take the last moments, but never leaves half of something.
 //! - There is no second way to write: no other connection of this crate is opened for writing.
+//! - Whoever appends or looks up one event may do that on their own thread, in the time it takes to
+//!   write to memory. What waits for the disk is done by threads of the store.
 
 #![forbid(unsafe_code)]
 

@@ -4,11 +4,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row};
+use rusqlite::{Connection, OpenFlags, Row};
 use store::{Event, Millis, Seq, StoreError, StreamName};
+
+use crate::schema::plan_once;
+use crate::writer::head;
 
 /// How many connections are kept for the next readers.
 const KEPT: usize = 4;
+
+/// So many events are looked up without a thread of its own, which would take longer to wake.
+const FEW: usize = 1;
 
 /// Connections for reading; one is opened where none is free.
 #[derive(Debug, Clone)]
@@ -31,10 +37,11 @@ impl Readers {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
-        self.with(move |connection| {
+        let few = limit <= FEW;
+        let read = move |connection: &Connection| {
             let mut query = connection.prepare_cached(
                 "SELECT seq, at, kind, data FROM events
-                 WHERE stream = (SELECT id FROM streams WHERE name = ?1) AND seq > ?2
+                 WHERE stream = ?1 AND seq > ?2
                  ORDER BY seq LIMIT ?3",
             )?;
             let after = i64::try_from(after.get()).unwrap_or(i64::MAX);
@@ -42,8 +49,11 @@ impl Readers {
             query
                 .query_map((stream.as_str(), after, limit), event)?
                 .collect()
-        })
-        .await
+        };
+        if few {
+            return self.here(read);
+        }
+        self.with(read).await
     }
 
     pub(crate) async fn tail(
@@ -54,7 +64,7 @@ impl Readers {
         self.with(move |connection| {
             let mut query = connection.prepare_cached(
                 "SELECT seq, at, kind, data FROM events
-                 WHERE stream = (SELECT id FROM streams WHERE name = ?1)
+                 WHERE stream = ?1
                  ORDER BY seq DESC LIMIT ?2",
             )?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -68,23 +78,31 @@ impl Readers {
     }
 
     pub(crate) async fn head(&self, stream: StreamName) -> Result<Seq, StoreError> {
-        self.with(move |connection| {
-            let head = connection
-                .prepare_cached("SELECT head FROM streams WHERE name = ?1")?
-                .query_row([stream.as_str()], |row| row.get::<_, i64>(0))
-                .optional()?;
-            Ok(Seq::new(head.unwrap_or_default().unsigned_abs()))
-        })
-        .await
+        self.with(move |connection| head(connection, &stream)).await
     }
 
     pub(crate) async fn count(&self) -> Result<u64, StoreError> {
         self.with(|connection| {
-            connection.query_row("SELECT coalesce(sum(head), 0) FROM streams", [], |row| {
+            // None is ever taken away.
+            connection.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| {
                 Ok(row.get::<_, i64>(0)?.unsigned_abs())
             })
         })
         .await
+    }
+
+    /// Does it at once.
+    fn here<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let read = || {
+            let connection = self.take()?;
+            let result = work(&connection)?;
+            self.put_back(connection);
+            Ok(result)
+        };
+        read().map_err(|error: rusqlite::Error| StoreError::Failed(error.to_string()))
     }
 
     /// Does it on a thread that may block, with a connection of its own for as long.
@@ -93,16 +111,8 @@ impl Readers {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let readers = self.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let connection = readers.take()?;
-            let result = work(&connection)?;
-            readers.put_back(connection);
-            Ok(result)
-        });
-        match done.await {
-            Ok(result) => {
-                result.map_err(|error: rusqlite::Error| StoreError::Failed(error.to_string()))
-            }
+        match tokio::task::spawn_blocking(move || readers.here(work)).await {
+            Ok(result) => result,
             Err(_) => Err(StoreError::Closed),
         }
     }
@@ -121,6 +131,7 @@ impl Readers {
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         connection.busy_timeout(Duration::from_secs(5))?;
+        plan_once(&connection)?;
         Ok(connection)
     }
 

@@ -1,9 +1,15 @@
-//! The one writer: a thread that puts all appends that wait into one transaction.
+//! The one connection that writes.
+//!
+//! Where nobody else writes, whoever brings an append writes it at once: to wake a thread and to be
+//! woken by it takes longer than to write. What comes meanwhile waits for a thread, which puts all of
+//! it into one transaction. It also tidies the log away, which waits for the disk.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
 use store::{Append, Seq, StoreError, StreamName};
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,35 +20,45 @@ use crate::followers::Followers;
 const WAITING: usize = 1024;
 /// How many are written in one transaction, so that the first is not told too late.
 const TOGETHER: usize = 256;
+/// A log of so many pages is tidied away, as SQLite would do it by itself.
+const LONG: i32 = 1000;
 
 type Answer = Result<Vec<Seq>, StoreError>;
 
-/// A batch, and who is to be told.
+/// What is to be done by the thread.
 #[derive(Debug)]
-struct Job {
-    batch: Vec<Append>,
-    told: oneshot::Sender<Answer>,
+enum Job {
+    /// A batch, and who is to be told.
+    Append(Vec<Append>, oneshot::Sender<Answer>),
+    /// The log has become long.
+    Tidy,
 }
 
-/// The way to the writer's thread. Dropping it waits for what was handed over.
+/// The way to write. Dropping it waits for what was handed over.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    pen: Arc<Pen>,
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
-    /// Starts the thread with the connection that writes.
+    /// Takes the connection that writes, and starts the thread.
     pub(crate) fn start(
         connection: Connection,
         followers: Arc<Followers>,
     ) -> Result<Self, OpenError> {
+        let path = connection.path().map(PathBuf::from).unwrap_or_default();
+        let pen = Pen::new(connection, followers);
+        let pen = Arc::new(pen.map_err(|why| OpenError::Sqlite { path, why })?);
         let (jobs, waiting) = mpsc::channel(WAITING);
+        let held = Arc::clone(&pen);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || work(connection, waiting, &followers))
+            .spawn(move || work(&held, waiting))
             .map_err(OpenError::Thread)?;
         Ok(Self {
+            pen,
             jobs: Some(jobs),
             thread: Some(thread),
         })
@@ -50,12 +66,22 @@ impl Writer {
 
     /// Appends one batch; it is written when this returns.
     pub(crate) async fn append(&self, batch: Vec<Append>) -> Answer {
-        let (told, answer) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
-        jobs.send(Job { batch, told })
+        if let Some(answer) = self.pen.write_at_once(&batch) {
+            if self.pen.is_log_long() {
+                // Where the thread has much to do, it looks by itself.
+                let _ = jobs.try_send(Job::Tidy);
+            }
+            return answer;
+        }
+        let (told, answer) = oneshot::channel();
+        let waiting = Waiting::new(&self.pen.waiting);
+        jobs.send(Job::Append(batch, told))
             .await
             .map_err(|_| StoreError::Closed)?;
-        answer.await.map_err(|_| StoreError::Closed)?
+        let answer = answer.await.map_err(|_| StoreError::Closed)?;
+        drop(waiting);
+        answer
     }
 }
 
@@ -69,23 +95,124 @@ impl Drop for Writer {
     }
 }
 
-fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, followers: &Followers) {
-    while let Some(first) = waiting.blocking_recv() {
-        let mut jobs = vec![first];
-        while jobs.len() < TOGETHER
-            && let Ok(job) = waiting.try_recv()
-        {
-            jobs.push(job);
+/// One who waits for the thread.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The connection, and what there is to know about it.
+#[derive(Debug)]
+struct Pen {
+    connection: Mutex<Connection>,
+    followers: Arc<Followers>,
+    /// How many wait for the thread: nobody goes ahead of them.
+    waiting: AtomicUsize,
+    /// Pages in the log after the last commit.
+    log: Arc<AtomicI32>,
+}
+
+impl Pen {
+    fn new(mut connection: Connection, followers: Arc<Followers>) -> rusqlite::Result<Self> {
+        let log = Arc::new(AtomicI32::new(0));
+        let pages = Arc::clone(&log);
+        // In the place of SQLite's own, which tidies within the commit.
+        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, now| {
+            pages.store(now, Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self {
+            connection: Mutex::new(connection),
+            followers,
+            waiting: AtomicUsize::new(0),
+            log,
+        })
+    }
+
+    /// Writes where nobody else does; none where somebody does, or waits to.
+    fn write_at_once(&self, batch: &[Append]) -> Option<Answer> {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            return None;
         }
-        let batches: Vec<&[Append]> = jobs.iter().map(|job| job.batch.as_slice()).collect();
-        let answers = write_all(&mut connection, &batches)
-            .unwrap_or_else(|error| jobs.iter().map(|_| Err(error.clone())).collect());
-        for (job, answer) in jobs.into_iter().zip(answers) {
-            if let Ok(heads) = &answer {
-                followers.tell(job.batch.iter().map(|append| &append.stream).zip(heads));
+        let mut connection = match self.connection.try_lock() {
+            Ok(connection) => connection,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let answer = write_all(&mut connection, &[batch]).map_or_else(Err, |mut answers| {
+            answers.pop().unwrap_or(Err(StoreError::Closed))
+        });
+        drop(connection);
+        self.tell(batch, &answer);
+        Some(answer)
+    }
+
+    fn tell(&self, batch: &[Append], answer: &Answer) {
+        if let Ok(heads) = answer {
+            let streams = batch.iter().map(|append| &append.stream);
+            self.followers.tell(streams.zip(heads));
+        }
+    }
+
+    fn is_log_long(&self) -> bool {
+        self.log.load(Ordering::Relaxed) >= LONG
+    }
+
+    /// Puts the log's pages in their places, as far as no reader is in the way. The log begins anew
+    /// with the next commit.
+    fn tidy(&self, connection: &Connection) {
+        self.log.store(0, Ordering::Relaxed);
+        let tidied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = tidied {
+            tracing::warn!(%error, "the store's log could not be tidied away; it grows until it can");
+        }
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A transaction that a panic left behind is taken back when it is dropped.
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn work(pen: &Pen, mut waiting: mpsc::Receiver<Job>) {
+    while let Some(first) = waiting.blocking_recv() {
+        let mut jobs = Vec::new();
+        let mut next = Some(first);
+        while let Some(job) = next {
+            if let Job::Append(batch, told) = job {
+                jobs.push((batch, told));
             }
+            next = (jobs.len() < TOGETHER)
+                .then(|| waiting.try_recv().ok())
+                .flatten();
+        }
+        let mut connection = pen.connection();
+        let answers = if jobs.is_empty() {
+            Vec::new()
+        } else {
+            let batches: Vec<&[Append]> = jobs.iter().map(|(batch, _)| &**batch).collect();
+            write_all(&mut connection, &batches)
+                .unwrap_or_else(|error| jobs.iter().map(|_| Err(error.clone())).collect())
+        };
+        for ((batch, told), answer) in jobs.into_iter().zip(answers) {
+            pen.tell(&batch, &answer);
             // Whoever asked may have gone; it is written all the same.
-            let _ = job.told.send(answer);
+            let _ = told.send(answer);
+        }
+        if pen.is_log_long() {
+            pen.tidy(&connection);
         }
     }
 }
@@ -96,13 +223,21 @@ fn write_all(
     batches: &[&[Append]],
 ) -> Result<Vec<Answer>, StoreError> {
     let mut transaction = connection.transaction().map_err(failed)?;
+    if let [batch] = batches {
+        // Dropped, the transaction takes back what the batch had written.
+        let heads = append(&transaction, batch);
+        if heads.is_ok() {
+            transaction.commit().map_err(failed)?;
+        }
+        return Ok(vec![heads]);
+    }
     let mut answers = Vec::with_capacity(batches.len());
     for batch in batches {
         let savepoint = transaction.savepoint().map_err(failed)?;
         let answer = append(&savepoint, batch);
         match answer {
             Ok(_) => savepoint.commit().map_err(failed)?,
-            // Dropped, the savepoint takes back what the batch had written.
+            // The same of the savepoint.
             Err(_) => drop(savepoint),
         }
         answers.push(answer);
@@ -114,7 +249,7 @@ fn write_all(
 fn append(connection: &Connection, batch: &[Append]) -> Answer {
     let mut heads = Vec::with_capacity(batch.len());
     for append in batch {
-        let (id, head) = stream(connection, &append.stream).map_err(failed)?;
+        let head = head(connection, &append.stream).map_err(failed)?;
         if let store::Expected::Head(expected) = append.expected
             && expected != head
         {
@@ -124,46 +259,33 @@ fn append(connection: &Connection, batch: &[Append]) -> Answer {
                 actual: head,
             });
         }
-        heads.push(events(connection, id, head, append).map_err(failed)?);
+        heads.push(events(connection, head, append).map_err(failed)?);
     }
     Ok(heads)
 }
 
-/// The stream's row and head; a new one begins here.
-fn stream(connection: &Connection, name: &StreamName) -> rusqlite::Result<(i64, Seq)> {
-    let found = connection
-        .prepare_cached("SELECT id, head FROM streams WHERE name = ?1")?
-        .query_row([name.as_str()], |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)?))
-        })
-        .optional()?;
-    if let Some((id, head)) = found {
-        return Ok((id, Seq::new(head.unsigned_abs())));
-    }
-    connection
-        .prepare_cached("INSERT INTO streams (name, head) VALUES (?1, 0)")?
-        .execute([name.as_str()])?;
-    Ok((connection.last_insert_rowid(), Seq::START))
+/// Where a stream is; one that nobody knows is at its start.
+pub(crate) fn head(connection: &Connection, stream: &StreamName) -> rusqlite::Result<Seq> {
+    let head: Option<i64> = connection
+        .prepare_cached("SELECT max(seq) FROM events WHERE stream = ?1")?
+        .query_row([stream.as_str()], |row| row.get(0))?;
+    Ok(Seq::new(head.unwrap_or_default().unsigned_abs()))
 }
 
-fn events(connection: &Connection, id: i64, head: Seq, append: &Append) -> rusqlite::Result<Seq> {
+fn events(connection: &Connection, mut head: Seq, append: &Append) -> rusqlite::Result<Seq> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO events (stream, seq, at, kind, data) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
-    let mut head = head;
     for event in &append.events {
         head = head.next();
         insert.execute((
-            id,
+            append.stream.as_str(),
             head.get() as i64,
             event.at.0 as i64,
             &event.kind,
             event.data.as_str(),
         ))?;
     }
-    connection
-        .prepare_cached("UPDATE streams SET head = ?2 WHERE id = ?1")?
-        .execute((id, head.get() as i64))?;
     Ok(head)
 }
 

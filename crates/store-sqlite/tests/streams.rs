@@ -183,3 +183,69 @@ async fn whoever_follows_a_stream_misses_nothing_that_is_appended_meanwhile() {
     assert_eq!(all, (1..=EVENTS).collect::<Vec<_>>());
     assert_eq!(some, (151..=EVENTS).collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn a_database_of_the_first_version_is_carried_over_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(&folder));
+    let path = folder.path().join("ward.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database
+        .execute_batch(
+            "DROP TABLE events;
+            CREATE TABLE streams (
+                id   INTEGER PRIMARY KEY,
+                name TEXT NOT NULL UNIQUE,
+                head INTEGER NOT NULL
+            ) STRICT;
+            CREATE TABLE events (
+                stream INTEGER NOT NULL REFERENCES streams (id),
+                seq    INTEGER NOT NULL,
+                at     INTEGER NOT NULL,
+                kind   TEXT NOT NULL,
+                data   TEXT NOT NULL,
+                PRIMARY KEY (stream, seq)
+            ) STRICT, WITHOUT ROWID;
+            INSERT INTO streams VALUES (1, 'a', 2), (2, 'b', 1);
+            INSERT INTO events VALUES
+                (1, 1, 1, 'happened', '{\"number\":1}'),
+                (1, 2, 2, 'happened', '{\"number\":2}'),
+                (2, 1, 3, 'happened', '{\"number\":3}');
+            PRAGMA user_version = 1;",
+        )
+        .unwrap();
+    drop(database);
+
+    let store = open(&folder);
+    let (a, b) = (name("a"), name("b"));
+    let all = |stream| store.read(stream, Seq::START, 10);
+    assert_eq!(all(&a).await, Ok(vec![event(1, 1), event(2, 2)]));
+    assert_eq!(all(&b).await, Ok(vec![event(1, 3)]));
+    assert_eq!(store.count().await, Ok(3));
+    let heads = store
+        .append(vec![append("a", Expected::Head(Seq::new(2)), 3..=3)])
+        .await;
+    assert_eq!(heads, Ok(vec![Seq::new(3)]));
+}
+
+#[tokio::test]
+async fn the_log_is_tidied_away_while_much_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let page = NewEvent {
+        kind: "happened".into(),
+        at: Millis(1),
+        data: json!("x".repeat(4096)).into(),
+    };
+    let log = folder.path().join("ward.db-wal");
+    for _ in 0..4_000 {
+        let append = Append {
+            stream: name("a"),
+            expected: Expected::Any,
+            events: vec![page.clone()],
+        };
+        store.append(vec![append]).await.unwrap();
+    }
+    let length = log.metadata().unwrap().len();
+    assert!(length < 16 << 20, "{length}");
+}

@@ -138,6 +138,8 @@ impl<S: Store> Shared<S> {
             left.await;
             *turn = None;
         }
+        // Those who are about to bring something are let in first.
+        tokio::task::yield_now().await;
         let jobs = {
             let mut waiting = lock(&self.waiting);
             waiting.led = false;
