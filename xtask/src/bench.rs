@@ -48,6 +48,14 @@ impl Subject {
         }
     }
 
+    /// The programs it takes.
+    pub(crate) fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Runtime => &["ward", "ward-layers-off", "bench"],
+            Self::Gate => &["ward", "bench"],
+        }
+    }
+
     /// The parts that being root changes, which are measured as root as well.
     fn as_root(self) -> &'static [&'static str] {
         match self {
@@ -66,9 +74,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
-    steps.step("Build", || build(places))?;
+    steps.step("Build", || build(places, args.subject))?;
     let peers = steps.step("Peers", || peers::install(places, args.subject))?;
-    let stage = steps.step("The folder to measure in", || Stage::make(places, &peers))?;
+    let stage = steps.step("The folder to measure in", || {
+        Stage::make(places, &peers, args.subject)
+    })?;
     let machine = machine::describe(&peers, args.subject)?;
     println!("\n{machine}");
 
@@ -114,21 +124,22 @@ fn parts(args: &Args, user: User) -> Option<Vec<&str>> {
     (!parts.is_empty()).then_some(parts)
 }
 
-fn build(places: &Places) -> anyhow::Result<()> {
+fn build(places: &Places, subject: Subject) -> anyhow::Result<()> {
     let advice = "What the compiler says above is what to mend.";
     let cargo = |arguments: &[&str]| {
         let mut command = run::cargo(&places.root);
         run::run(command.args(["build", "--release"]).args(arguments), advice)
     };
-    cargo(&["--package", "ward", "--bin", "ward"])?;
-    // The same server with no layer at all: for information, never shipped.
-    cargo(&[
-        "--package",
-        "ward",
-        "--bin",
-        "ward-layers-off",
-        "--features",
-        "test-layers-off",
-    ])?;
-    cargo(&["--package", "bench"])
+    for name in subject.programs() {
+        match *name {
+            "bench" => cargo(&["--package", "bench"])?,
+            // The same server with no layer at all: for information, never shipped.
+            "ward-layers-off" => {
+                let feature = ["--features", "test-layers-off"];
+                cargo(&[&["--package", "ward", "--bin", name][..], &feature].concat())?;
+            }
+            name => cargo(&["--package", "ward", "--bin", name])?,
+        }
+    }
+    Ok(())
 }

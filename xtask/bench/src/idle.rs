@@ -28,7 +28,8 @@ pub(crate) fn measure(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let (mut resident, mut share, mut used) =
         (Samples::default(), Samples::default(), Samples::default());
     for round in 0..=stage.rounds(12) {
-        let data = stage.scratch("idle")?;
+        // Another each time: to Ward one that is suddenly empty is one that somebody was at.
+        let data = stage.scratch(&format!("idle-{round}"))?;
         let new = start(stage, &data)?;
         let known = start(stage, &data)?;
         if round == 0 {

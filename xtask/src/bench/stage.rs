@@ -47,7 +47,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn make(places: &Places, peers: &Peers) -> anyhow::Result<Self> {
+    pub(crate) fn make(places: &Places, peers: &Peers, subject: Subject) -> anyhow::Result<Self> {
         let name = format!("ward-bench-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder)
@@ -58,9 +58,9 @@ impl Stage {
         for name in ["bin", "users"] {
             fs::create_dir(stage.folder.join(name))?;
         }
-        for name in ["ward", "ward-layers-off", "bench"] {
+        for name in subject.programs() {
             let to = stage.folder.join("bin").join(name);
-            fs::copy(places.built("release", name), to).with_context(|| name.to_owned())?;
+            fs::copy(places.built("release", name), to).with_context(|| (*name).to_owned())?;
         }
         fs::copy(&peers.server, stage.folder.join("server.mjs"))?;
         take_over(&peers.node_modules, &stage.folder.join("node_modules"))?;
