@@ -86,7 +86,7 @@ async fn a_turn_is_asked_for_where_each_wire_has_its_place() {
         ),
     ];
     for ((wire, name), (place, key)) in WIRES.into_iter().zip(places) {
-        let double = Double::start([Answer::recorded(name, "text")]).await;
+        let double = Double::start([Answer::written(name, "text")]).await;
         let (deltas, error) = ask(&double, wire).await;
         assert_eq!(error, None);
         let Some(Delta::Done(turn)) = deltas.last() else {
@@ -107,7 +107,7 @@ async fn a_turn_is_asked_for_where_each_wire_has_its_place() {
 #[tokio::test]
 async fn connections_are_used_again() {
     const TURNS: usize = 10;
-    let double = Double::start((0..TURNS).map(|_| Answer::recorded("chat", "text"))).await;
+    let double = Double::start((0..TURNS).map(|_| Answer::written("chat", "text"))).await;
     let provider = provider(&double, Wire::Chat);
     for _ in 0..TURNS {
         let turn: Vec<_> = provider
@@ -132,7 +132,7 @@ async fn what_may_pass_is_tried_again() {
         let double = Double::start([
             Answer::refused(status, "", "{}"),
             Answer::Hangup,
-            Answer::recorded("chat", "text"),
+            Answer::written("chat", "text"),
         ])
         .await;
         let (deltas, error) = ask(&double, Wire::Chat).await;
@@ -145,8 +145,7 @@ async fn what_may_pass_is_tried_again() {
 #[tokio::test]
 async fn an_overload_that_is_told_before_anything_else_is_tried_again() {
     let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
-    let double =
-        Double::start([Answer::stream(error), Answer::recorded("anthropic", "text")]).await;
+    let double = Double::start([Answer::stream(error), Answer::written("anthropic", "text")]).await;
     let (_, error) = ask(&double, Wire::Anthropic).await;
     assert_eq!(error, None);
 }
@@ -154,7 +153,7 @@ async fn an_overload_that_is_told_before_anything_else_is_tried_again() {
 #[tokio::test]
 async fn after_the_first_delta_nothing_is_tried_again() {
     for (wire, name) in WIRES {
-        let double = Double::start([Answer::recorded(name, "overloaded")]).await;
+        let double = Double::start([Answer::written(name, "overloaded")]).await;
         let outcome = ask(&double, wire).await;
         assert_eq!(outcome.0, [Delta::Text("There are".to_owned())]);
         assert_eq!(
@@ -169,7 +168,7 @@ async fn after_the_first_delta_nothing_is_tried_again() {
 #[tokio::test]
 async fn a_cut_connection_and_a_clean_end_without_the_marker_are_errors() {
     for (wire, name) in WIRES {
-        let whole = support::recorded(name, "tools");
+        let whole = support::written(name, "tools");
         let half = whole[..whole.len() / 2].to_owned();
         for answer in [Answer::stream(half.clone()), Answer::cut(half.clone())] {
             let double = Double::start([answer]).await;
@@ -188,7 +187,7 @@ async fn a_cut_connection_and_a_clean_end_without_the_marker_are_errors() {
 async fn a_server_that_says_when_is_asked_then_and_one_that_says_too_late_is_not() {
     let double = Double::start([
         Answer::refused(429, "retry-after-ms: 40\r\n", "{}"),
-        Answer::recorded("chat", "text"),
+        Answer::written("chat", "text"),
     ])
     .await;
     let before = std::time::Instant::now();
@@ -290,7 +289,7 @@ async fn silence_is_an_error_before_the_first_byte_and_between_bytes() {
     );
     assert_eq!(double.asked().len(), 1);
 
-    let whole = support::recorded("chat", "text");
+    let whole = support::written("chat", "text");
     let double = Double::start([Answer::then_silence(&whole[..whole.len() - 20])]).await;
     let outcome = ask(&double, Wire::Chat).await;
     assert_eq!(kind(&outcome), Some(ProviderErrorKind::Timeout));
@@ -299,7 +298,7 @@ async fn silence_is_an_error_before_the_first_byte_and_between_bytes() {
 
 #[tokio::test]
 async fn cancelling_closes_the_connection() {
-    let whole = support::recorded("chat", "text");
+    let whole = support::written("chat", "text");
     let mut double = Double::start([Answer::then_silence(&whole[..whole.len() - 20])]).await;
     let cancel = CancellationToken::new();
     let mut stream = provider(&double, Wire::Chat).turn(request(), cancel.clone());

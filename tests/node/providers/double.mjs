@@ -1,8 +1,8 @@
-// The four wires of the model providers, as far as Ward speaks them: recorded streams, and refusals
+// The four wires of the model providers, as far as Ward speaks them: streams written from their documentation, and refusals
 // in each maker's own shape. What it serves is what the runner's tests in Rust read; the makers' own
 // SDKs are held against it in providers.test.mjs, so that it stays faithful.
 //
-// The model's name says what happens: it ends in the name of a recorded stream (`any-tools`), or in
+// The model's name says what happens: it ends in the name of a stream written from the documentation (`any-tools`), or in
 // `-bytes` (the stream of tools, byte by byte), `-limited`, `-down`, `-cut` or `-unknown`.
 
 import { once } from "node:events";

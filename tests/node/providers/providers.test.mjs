@@ -95,7 +95,7 @@ const sdks = {
 };
 
 for (const [wire, ask] of Object.entries(sdks)) {
-  test(`${wire}: its SDK reads the recorded streams as Ward does`, limit, async (t) => {
+  test(`${wire}: its SDK reads the streams as Ward does`, limit, async (t) => {
     const server = await start(t);
     assert.deepEqual(await ask(server.base, "any-tools"), { ...said, cached: 2000, output: 87 });
     assert.deepEqual(await ask(server.base, "any-text"), {

@@ -22,7 +22,7 @@ pub(crate) enum Answer {
     Hangup,
 }
 
-pub(crate) fn recorded(wire: &str, stream: &str) -> Vec<u8> {
+pub(crate) fn written(wire: &str, stream: &str) -> Vec<u8> {
     let file = format!(
         "{}/tests/streams/{wire}/{stream}.sse",
         env!("CARGO_MANIFEST_DIR")
@@ -49,8 +49,8 @@ impl Answer {
         Self::Whole(bytes)
     }
 
-    pub(crate) fn recorded(wire: &str, stream: &str) -> Self {
-        Self::stream(recorded(wire, stream))
+    pub(crate) fn written(wire: &str, stream: &str) -> Self {
+        Self::stream(written(wire, stream))
     }
 
     /// A stream whose connection breaks.

@@ -8,7 +8,8 @@ use crate::provider::{
     Content, Effort, Image, Message, Part, ToolChoice, ToolResult, TurnRequest, Wire,
 };
 
-/// Calls that another model made have no signature; Google documents this in its place.
+/// Calls that another model made have no signature; others send this in its place. It was never tried
+/// against the real service.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 pub(in crate::provider) fn call(endpoint: &Endpoint, request: &TurnRequest) -> Call {

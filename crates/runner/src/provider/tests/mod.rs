@@ -1,4 +1,4 @@
-//! What the wires make of recorded streams, and what they send.
+//! What the wires make of streams written from the documentation, and what they send.
 
 mod golden;
 mod streams;
@@ -25,7 +25,7 @@ pub(super) fn name(wire: Wire) -> &'static str {
     }
 }
 
-pub(super) fn recorded(wire: Wire, stream: &str) -> Vec<u8> {
+pub(super) fn written(wire: Wire, stream: &str) -> Vec<u8> {
     let file = format!(
         "{}/tests/streams/{}/{stream}.sse",
         env!("CARGO_MANIFEST_DIR"),
@@ -88,9 +88,9 @@ async fn reading<R: Reader>(
     (out, end)
 }
 
-/// The turn that a recorded stream is.
+/// The turn that a stream written from the documentation is.
 pub(super) async fn turn(wire: Wire, stream: &str) -> Turn {
-    let (deltas, end) = read(wire, vec![recorded(wire, stream).into()]).await;
+    let (deltas, end) = read(wire, vec![written(wire, stream).into()]).await;
     end.unwrap();
     match deltas.into_iter().next_back() {
         Some(Delta::Done(turn)) => turn,

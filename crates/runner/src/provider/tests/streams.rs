@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::*;
 
 async fn whole(wire: Wire, stream: &str) -> (Vec<Delta>, Result<(), ProviderError>) {
-    read(wire, vec![recorded(wire, stream).into()]).await
+    read(wire, vec![written(wire, stream).into()]).await
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn told(wire: Wire, pieces: Vec<Bytes>) -> String {
 async fn bytes_may_be_split_anywhere() {
     for wire in WIRES {
         for stream in ["tools", "text", "overloaded"] {
-            let bytes = Bytes::from(recorded(wire, stream));
+            let bytes = Bytes::from(written(wire, stream));
             let expected = told(wire, vec![bytes.clone()]).await;
             for at in 1..bytes.len() {
                 let pieces = vec![bytes.slice(..at), bytes.slice(at..)];
@@ -119,7 +119,7 @@ async fn bytes_may_be_split_anywhere() {
 async fn an_answer_without_its_end_is_an_error_wherever_it_ends() {
     for wire in WIRES {
         for stream in ["tools", "text"] {
-            let bytes = Bytes::from(recorded(wire, stream));
+            let bytes = Bytes::from(written(wire, stream));
             let mut ends = 0;
             for at in 0..bytes.len() {
                 let (deltas, end) = read(wire, vec![bytes.slice(..at)]).await;
@@ -330,7 +330,7 @@ fn disturbed(value: &Value) -> Vec<Value> {
 #[tokio::test]
 async fn no_event_makes_a_reader_panic() {
     for wire in WIRES {
-        let text = String::from_utf8(recorded(wire, "tools"))
+        let text = String::from_utf8(written(wire, "tools"))
             .unwrap()
             .replace("\r\n", "\n");
         let events: Vec<&str> = text
