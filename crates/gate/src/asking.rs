@@ -306,7 +306,7 @@ impl<S: Store> Inner<S> {
         let by = actor.name();
         let at = now();
         let mut made = Vec::new();
-        let open = self.inbox.take(id, |open| {
+        let (open, resolved) = self.inbox.take(id, |open| {
             if open.person != person {
                 return Err(not_yours(id));
             }
@@ -318,20 +318,19 @@ impl<S: Store> Inner<S> {
                 .with("digest", open.approval.digest.as_str()));
             }
             made = self.grants_of(open, &params, &by, at.0)?;
-            Ok(())
+            Ok(Resolved {
+                approval_id: open.approval.id.clone(),
+                action_id: open.approval.action_id.clone(),
+                resolution: match params.decision {
+                    Choice::Allow => Resolution::Allowed,
+                    Choice::Deny => Resolution::Denied,
+                },
+                by: Some(by.clone()),
+                scope: Some(params.scope),
+                reason: params.reason.clone(),
+                grants: made.iter().map(|grant| grant.pattern.clone()).collect(),
+            })
         })?;
-        let resolved = Resolved {
-            approval_id: open.approval.id.clone(),
-            action_id: open.approval.action_id.clone(),
-            resolution: match params.decision {
-                Choice::Allow => Resolution::Allowed,
-                Choice::Deny => Resolution::Denied,
-            },
-            by: Some(by.clone()),
-            scope: Some(params.scope),
-            reason: params.reason.clone(),
-            grants: made.iter().map(|grant| grant.pattern.clone()).collect(),
-        };
         if let Err(failure) = self.write_answer(&open, &resolved, &made, Some(&by)).await {
             self.inbox.put_back(open);
             return Err(failure);
@@ -349,8 +348,8 @@ impl<S: Store> Inner<S> {
         // Who waited may have gone; then nothing runs.
         let _ = open.answer.send(answered);
         self.pending.forget(&open.approval.id);
-        self.inbox.close(person, resolved.clone());
-        Ok(resolved)
+        self.inbox.tell_closed(person, Arc::clone(&resolved));
+        Ok(Arc::unwrap_or_clone(resolved))
     }
 
     /// The grants that an answer makes, after looking whether they answer the whole question.
@@ -451,30 +450,28 @@ impl<S: Store> Inner<S> {
         approval: &Approval,
         how: Resolution,
     ) {
-        let mine = |open: &Open| {
-            if open.person == person {
-                Ok(())
-            } else {
-                Err(not_yours(&approval.id))
+        let taken = self.inbox.take(&approval.id, |open| {
+            if open.person != person {
+                return Err(not_yours(&approval.id));
             }
-        };
-        let Ok(open) = self.inbox.take(&approval.id, mine) else {
+            Ok(Resolved {
+                approval_id: approval.id.clone(),
+                action_id: approval.action_id.clone(),
+                resolution: how,
+                by: None,
+                scope: None,
+                reason: None,
+                grants: Vec::new(),
+            })
+        });
+        let Ok((open, resolved)) = taken else {
             return;
-        };
-        let resolved = Resolved {
-            approval_id: approval.id.clone(),
-            action_id: approval.action_id.clone(),
-            resolution: how,
-            by: None,
-            scope: None,
-            reason: None,
-            grants: Vec::new(),
         };
         if let Err(failure) = self.write_answer(&open, &resolved, &[], None).await {
             tracing::error!(%failure, "the end of a question could not be written");
         }
         self.pending.forget(&approval.id);
-        self.inbox.close(person, resolved);
+        self.inbox.tell_closed(person, resolved);
     }
 
     /// Closes what a job asks: it was cancelled.

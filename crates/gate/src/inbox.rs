@@ -90,37 +90,40 @@ impl Inbox {
         Ok(())
     }
 
-    /// Takes a question out, to answer it, where `fits` says so. Nobody else can then.
+    /// Takes a question out, to close it as `how` says. From then on nobody else can, and whoever
+    /// tries learns how it was closed.
     pub(crate) fn take(
         &self,
         id: &str,
-        fits: impl FnOnce(&Open) -> Result<(), Failure>,
-    ) -> Result<Open, Failure> {
+        how: impl FnOnce(&Open) -> Result<Resolved, Failure>,
+    ) -> Result<(Open, Arc<Resolved>), Failure> {
         let mut questions = self.questions();
-        match questions.open.get(id) {
-            Some(open) => fits(open)?,
-            None => return Err(questions.missing(id)),
-        }
-        questions.open.remove(id).ok_or_else(|| unknown(id))
-    }
-
-    /// Puts one back that could not be answered after all.
-    pub(crate) fn put_back(&self, open: Open) {
-        self.questions().open.insert(open.approval.id.clone(), open);
-    }
-
-    /// Tells the person's clients that a question is closed.
-    pub(crate) fn close(&self, person: &str, resolved: Resolved) {
-        let resolved = Arc::new(resolved);
-        let mut questions = self.questions();
-        questions.open.remove(&resolved.approval_id);
+        let Some(open) = questions.open.get(id) else {
+            return Err(questions.missing(id));
+        };
+        let resolved = Arc::new(how(open)?);
+        let open = questions.open.remove(id).ok_or_else(|| unknown(id))?;
         questions
             .closed
-            .push_back((person.to_owned(), Arc::clone(&resolved)));
+            .push_back((open.person.clone(), Arc::clone(&resolved)));
         if questions.closed.len() > MAX_CLOSED {
             questions.closed.pop_front();
         }
-        drop(questions);
+        Ok((open, resolved))
+    }
+
+    /// Puts one back that could not be closed after all.
+    pub(crate) fn put_back(&self, open: Open) {
+        let mut questions = self.questions();
+        let id = open.approval.id.clone();
+        questions
+            .closed
+            .retain(|(_, resolved)| resolved.approval_id != id);
+        questions.open.insert(id, open);
+    }
+
+    /// Tells the person's clients that a question is closed.
+    pub(crate) fn tell_closed(&self, person: &str, resolved: Arc<Resolved>) {
         let _ = self.notices.send(Addressed {
             person: person.to_owned(),
             notice: Notice::Resolved(resolved),
