@@ -18,7 +18,7 @@ async function serve(t) {
   const at = await place(t);
   const roles = join(at.home, ".config/ward/roles");
   await mkdir(roles, { recursive: true });
-  await writeFile(join(roles, "scribe.md"), "---\nname: scribe\nskills: [fs.read, fs.write]\n---\nKeeps the log.\n");
+  await writeFile(join(roles, "scribe.md"), "---\nname: scribe\nskills: [fs.read, fs.write, terminal.run]\n---\nKeeps the log.\n");
   const ward = await start(t, ["serve", "--addr", "127.0.0.1:0"], at);
   const url = await new Promise((resolve) => {
     let text = "";
@@ -41,7 +41,12 @@ async function serve(t) {
   for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "WARD_TOKEN"]) delete env[name];
   const command = async (...args) => (await run(process.env.WARD_BIN, args, { env, cwd: at.workspace })).stdout;
   const token = (await command("tokens", "add", "--role", "scribe", "--workspace", at.workspace)).trim();
-  return { ...at, ward, url, command, person: call(person), agent: call(token) };
+  /** All events of an action, to the end of their stream. */
+  const events = async (id) => {
+    const response = await fetch(`${url}/actions/${id}/events`, { headers: { authorization: `Bearer ${token}` } });
+    return [...(await response.text()).matchAll(/^event: ?(.*)$/gm)].map(([, kind]) => kind);
+  };
+  return { ...at, ward, url, command, events, person: call(person), agent: call(token) };
 }
 
 test("a watcher acts through the gate, and its approval reaches the client that comes later", limit, async (t) => {
@@ -155,4 +160,16 @@ test("ward gate is a client of the Ward that runs, and both see one inbox", limi
   gate.child.stdin.end();
   await once(gate.child, "exit");
   assert.equal((await it.person("GET", "/healthz")).status, 200);
+});
+
+test("the events of a silent background command end when its runtime is gone", limit, async (t) => {
+  const it = await serve(t);
+  const begun = await it.agent("POST", "/actions", {
+    id: "silent", action: "terminal.run", params: { command: "sleep 60", background: true },
+  });
+  assert.equal(begun.body.outcome.status, "done");
+  const followed = it.events("silent");
+  const [{ process: server }] = (await it.person("GET", "/runtimes")).body.runtimes;
+  process.kill(server, "SIGKILL");
+  assert.deepEqual(await followed, ["action.requested", "action.decided", "action.ended"]);
 });

@@ -485,7 +485,7 @@ impl<S: Store> Inner<S> {
     }
 
     fn job_of(&self, id: &str) -> Option<Arc<Job>> {
-        self.jobs().get(id).cloned()
+        self.jobs.get(id)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::clients::{Attachment, Attention, Clients};
 use crate::clock::now;
 use crate::grants::Grants;
 use crate::inbox::{Addressed, Inbox};
-use crate::job::Job;
+use crate::jobs::Jobs;
 use crate::ledger::{Ledger, LedgerError};
 use crate::live::{Actions, Live};
 use crate::pending::Pending;
@@ -73,7 +73,7 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) pending: Pending,
     pub(crate) undo: Keep,
     /// What runs now, for the questions that come out of it.
-    pub(crate) jobs: Mutex<HashMap<String, Arc<Job>>>,
+    pub(crate) jobs: Jobs,
     workspaces: Mutex<HashMap<PathBuf, Arc<Workspace>>>,
     pub(crate) me: Weak<Self>,
 }
@@ -123,7 +123,7 @@ impl<S: Store> Gate<S> {
             actions: Actions::default(),
             inbox: Inbox::default(),
             clients: Clients::default(),
-            jobs: Mutex::default(),
+            jobs: Jobs::default(),
             workspaces: Mutex::default(),
             undo: Keep::new(&options.data),
             me: Weak::clone(me),
@@ -264,11 +264,6 @@ impl<S: Store> Inner<S> {
     /// Says which client is asked first.
     pub(crate) fn address(&self, approval: &mut Approval, person: &str) {
         approval.to = self.clients.active(person, approval.session_id.as_deref());
-    }
-
-    pub(crate) fn jobs(&self) -> MutexGuard<'_, HashMap<String, Arc<Job>>> {
-        // Nothing panics while it is held.
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn workspaces(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Workspace>>> {

@@ -26,6 +26,7 @@ mod gate;
 mod grants;
 mod inbox;
 mod job;
+mod jobs;
 pub mod ledger;
 mod live;
 mod path;

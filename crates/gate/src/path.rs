@@ -108,7 +108,7 @@ impl<S: Store> Inner<S> {
     /// From the request to the outcome, which is written before it is told.
     pub(crate) async fn carry_out(&self, job: Arc<Job>, live: Arc<Live>, resumed: Option<Resumed>) {
         let began = Instant::now();
-        self.jobs().insert(job.id.clone(), Arc::clone(&job));
+        self.jobs.begin(job.id.clone(), &job);
         let outcome = tokio::select! {
             outcome = self.path(&job, &live, resumed) => outcome,
             () = live.cancel.cancelled() => {
@@ -117,7 +117,7 @@ impl<S: Store> Inner<S> {
             }
         };
         if !(job.lasts() && outcome.is_ok()) {
-            self.jobs().remove(&job.id);
+            self.jobs.end(&job.id);
         }
         let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let result: Result<Arc<RawValue>, Failure> = outcome.map(|done| Arc::from(done.result));
@@ -278,10 +278,10 @@ impl<S: Store> Inner<S> {
         live.state.send_replace(State::Running);
         let (output, printed) =
             printing::start(self, job, live).map_err(|error| unwritten(&error))?;
-        self.jobs().insert(run.clone(), Arc::clone(job));
+        self.jobs.begin(run.clone(), job);
         let result = job.workspace.runtime.execute(permit, output).await;
         if run != job.id {
-            self.jobs().remove(&run);
+            self.jobs.end(&run);
         }
         if !(job.lasts() && result.is_ok()) {
             printed.all().await;

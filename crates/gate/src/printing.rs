@@ -47,9 +47,11 @@ pub(crate) fn start<S: Store>(
     let store = Arc::clone(&gate.store);
     let redactor = Arc::clone(&gate.redactor);
     let live = Arc::clone(live);
-    let gate = Weak::clone(&gate.me);
-    let id = job.id.clone();
-    let lasts = job.lasts();
+    let opened = job.lasts().then(|| Opened {
+        gate: Weak::clone(&gate.me),
+        id: job.id.clone(),
+    });
+    let opened = Arc::new(opened);
     let (begun, printed) = mpsc::unbounded_channel();
     let output = Output::new(move |pieces| {
         let (written, wait) = oneshot::channel();
@@ -62,17 +64,29 @@ pub(crate) fn start<S: Store>(
             kept: 0,
             dropped: 0,
         };
-        let (gate, id) = (Weak::clone(&gate), id.clone());
+        let opened = Arc::clone(&opened);
         tokio::spawn(async move {
             writer.run(pieces).await;
-            // What it opened has ended with its output: nothing asks for it any more.
-            if lasts && let Some(gate) = gate.upgrade() {
-                gate.jobs().remove(&id);
-            }
+            drop(opened);
             let _ = written.send(());
         });
     });
     Ok((output, Printed(printed)))
+}
+
+/// A terminal or background command that goes on after its action. When nothing can come of it any
+/// more, because it has ended or its runtime has, and all that it printed is written, its job ends.
+struct Opened<S: Store> {
+    gate: Weak<Inner<S>>,
+    id: String,
+}
+
+impl<S: Store> Drop for Opened<S> {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate.upgrade() {
+            gate.jobs.end(&self.id);
+        }
+    }
 }
 
 struct Writer<S> {

@@ -79,7 +79,7 @@ impl<S: Store> Inner<S> {
             Verb::Wall
         };
         let job = Arc::new(job);
-        self.jobs().insert(job.id.clone(), Arc::clone(&job));
+        self.jobs.begin(job.id.clone(), &job);
         let lifts = Lifted {
             job: Arc::clone(&job),
             book,

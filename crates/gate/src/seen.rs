@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use protocol::http::{RoleInfo, RoleOrigin};
 use protocol::{ErrorKind, Failure};
@@ -15,9 +14,6 @@ use crate::live::{Ended, Live, State};
 use crate::path::unwritten;
 use crate::record::{inbox_of, stream_of};
 use crate::workspace;
-
-/// How often it is looked whether a terminal that prints nothing is still there.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// An action that an actor may look at.
 #[derive(Debug, Clone)]
@@ -69,7 +65,7 @@ impl<S: Store> Gate<S> {
     pub fn is_over(&self, id: &str) -> bool {
         let live = self.0.actions.get(id);
         let ended = live.is_none_or(|live| matches!(live.state(), State::Ended(_)));
-        ended && !self.0.jobs().contains_key(id)
+        ended && self.0.jobs.get(id).is_none()
     }
 
     /// Ready when it is.
@@ -77,9 +73,7 @@ impl<S: Store> Gate<S> {
         if let Some(live) = self.0.actions.get(id) {
             live.ended().await;
         }
-        while !self.is_over(id) {
-            tokio::time::sleep(LOOK).await;
-        }
+        self.0.jobs.ended(id).await;
     }
 
     /// The roles that there are in a workspace, by name; also those that may not be used.

@@ -56,14 +56,8 @@ fn no(reason: String) -> WallAskResult {
 impl<S: Store> Inner<S> {
     /// May a command of one of these actions reach this host?
     async fn ask_for_host(&self, asked: WallAskParams) -> Result<(), Failure> {
-        let job = {
-            let jobs = self.jobs();
-            asked
-                .actions
-                .iter()
-                .rev()
-                .find_map(|id| jobs.get(id).cloned())
-        };
+        let job = asked.actions.iter().rev();
+        let job = job.into_iter().find_map(|id| self.jobs.get(id));
         let Some(job) = job else {
             return Err(Failure::new(
                 protocol::ErrorKind::Denied,

@@ -357,6 +357,13 @@ fn show(out: &mut impl Write, approval: &Approval) -> std::io::Result<()> {
             row("with", &format!("{name}={value}"))?;
         }
     }
+    let asked = |name: &str| approval.params.get(name).map(ToString::to_string);
+    if let (Subject::Host { .. }, Some(command)) = (
+        &approval.subject,
+        asked("command").or_else(|| asked("argv")),
+    ) {
+        row("for", &command)?;
+    }
     if let Subject::Again { .. } = approval.subject {
         row(
             "note",
