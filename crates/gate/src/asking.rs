@@ -234,7 +234,16 @@ impl<S: Store> Inner<S> {
             return Err(unwritten(&error));
         }
         self.address(&mut approval, &job.person);
-        self.put(approval, &job.person, lifts)
+        let answer = self.put(approval, &job.person, lifts);
+        self.stir(&job.id);
+        answer
+    }
+
+    /// Lets whoever follows an action look at what was written about it.
+    fn stir(&self, id: &str) {
+        if let Some(live) = self.actions.get(id) {
+            live.printed.send_modify(|_| ());
+        }
     }
 
     /// Into the inbox, where it can be answered.
@@ -440,7 +449,12 @@ impl<S: Store> Inner<S> {
         if let Some(by) = by {
             record.by(by);
         }
-        record.write(self).await.map_err(|error| unwritten(&error))
+        record
+            .write(self)
+            .await
+            .map_err(|error| unwritten(&error))?;
+        self.stir(&job.id);
+        Ok(())
     }
 
     /// Closes a question that nobody answered.

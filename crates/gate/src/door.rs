@@ -271,7 +271,7 @@ async fn say<S: Store>(gate: &Gate<S>, remote: &Remote, live: &Live, said: &mut 
     }
 }
 
-fn output(id: &str, seq: u64, kind: &str, data: &Value) -> OutputParams {
+pub(crate) fn output(id: &str, seq: u64, kind: &str, data: &Value) -> OutputParams {
     let field = |name: &str| data.get(name).cloned().unwrap_or_default();
     let dropped = kind == events::DROPPED;
     OutputParams {

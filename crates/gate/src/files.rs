@@ -21,6 +21,18 @@ use self::stamp::Seen;
 
 pub use self::trust::{BadTrust, Trust, Trusted};
 
+/// What a workspace tells agents in its `AGENTS.md`; nothing where there is none that can be read.
+pub(crate) fn guide(workspace: &Path) -> Option<String> {
+    let name = Path::new("AGENTS.md");
+    match Folder::new(workspace, Links::Refused).text(name) {
+        Ok(text) => text,
+        Err(refusal) => {
+            tracing::warn!(%refusal, "AGENTS.md is not told to agents");
+            None
+        }
+    }
+}
+
 /// What decides in a workspace, as it was when it was read.
 #[derive(Debug, Clone)]
 pub struct Files {

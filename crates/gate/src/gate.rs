@@ -205,6 +205,12 @@ impl<S: Store> Gate<S> {
         &self.0.ledger
     }
 
+    /// What takes secrets out of all that is written down.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.0.redactor
+    }
+
     /// The store below it.
     #[must_use]
     pub fn store(&self) -> &Arc<S> {

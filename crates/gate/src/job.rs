@@ -13,6 +13,7 @@ use crate::canonical;
 use crate::clock::now;
 use crate::files::Files;
 use crate::grants::session_key;
+use crate::path::unknown_role;
 use crate::pending::Kept;
 use crate::request::Ask;
 use crate::workspace::Workspace;
@@ -137,10 +138,7 @@ impl Job {
         confinement: Confinement,
         grants: &[Grant],
     ) -> Result<Decision, Failure> {
-        let get = |name: &str| {
-            let role = book.roles.get(name);
-            role.map_err(|error| Failure::new(ErrorKind::UnknownRole, error.to_string()))
-        };
+        let get = |name: &str| book.roles.get(name).map_err(unknown_role);
         let role = get(&self.role)?;
         let parents: Vec<&policy::Role> = self
             .parents

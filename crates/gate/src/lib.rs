@@ -16,12 +16,14 @@
 
 pub mod actor;
 mod asking;
+mod brief;
 pub mod canonical;
 pub mod clients;
 mod clock;
 mod diff;
 mod door;
 pub mod files;
+mod follow;
 mod gate;
 mod grants;
 mod inbox;
@@ -44,7 +46,9 @@ mod wall;
 mod workspace;
 
 pub use actor::{Actor, Agent};
+pub use brief::Brief;
 pub use clients::{Attachment, Attention};
+pub use follow::Happened;
 pub use gate::{Gate, GateOptions, OpenError};
 pub use inbox::Notice;
 pub use live::{Ended, Live, State};

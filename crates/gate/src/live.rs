@@ -88,7 +88,7 @@ impl Live {
         self.state.subscribe()
     }
 
-    /// Told whenever something that it printed was written: read its stream up to there.
+    /// Told whenever something that it printed, or asked, was written: read its stream.
     #[must_use]
     pub fn printed(&self) -> watch::Receiver<Seq> {
         self.printed.subscribe()

@@ -94,7 +94,7 @@ impl<S: Store> Inner<S> {
         kept.content = Job::content(&kept)?;
         let book = workspace.policy(&self.options.config)?;
         let known = book.roles.get(&kept.role);
-        known.map_err(|error| Failure::new(ErrorKind::UnknownRole, error.to_string()))?;
+        known.map_err(unknown_role)?;
         let mut job = Job::restored(
             kept,
             actor.person().to_owned(),
@@ -334,6 +334,10 @@ pub(crate) fn denied(decision: &Decision) -> Failure {
     )
     .with("rule", json!(rule))
     .with("role", decision.role.as_str())
+}
+
+pub(crate) fn unknown_role(error: policy::roles::NoRole) -> Failure {
+    Failure::new(ErrorKind::UnknownRole, error.to_string())
 }
 
 pub(crate) fn unwritten(error: &StoreError) -> Failure {

@@ -180,6 +180,9 @@ impl<S: Store> Inner<S> {
     /// An action by what the store has of it.
     pub(crate) async fn look_up(&self, stream: &StreamName) -> Result<Option<Recalled>, Failure> {
         let read = async {
+            if self.store.head(stream).await? == Seq::START {
+                return Ok(None);
+            }
             let first = self.store.read(stream, Seq::START, 1).await?;
             let Some(first) = first.into_iter().next() else {
                 return Ok(None);

@@ -72,7 +72,7 @@ impl Pattern {
     }
 
     /// Whether its name stands for this kind of thing.
-    fn names(&self, touch: &Touch) -> bool {
+    pub(crate) fn names(&self, touch: &Touch) -> bool {
         let action = match self.name {
             Name::Everything => return true,
             Name::Files => return matches!(touch, Touch::Path { .. }),

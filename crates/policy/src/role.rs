@@ -1,6 +1,7 @@
 //! Roles: who an agent is. A Markdown file whose front matter says what it may do, and whose body
 //! is its instructions.
 
+use protocol::ActionName;
 use serde::Serialize;
 
 use crate::front_matter::{FrontMatter, Node};
@@ -8,6 +9,7 @@ use crate::mistake::{Mistake, Weight, closest};
 use crate::mode::Mode;
 use crate::rule::{Origin, Source};
 use crate::skill::{Skill, SkillFile, patterns};
+use crate::touch::Touch;
 
 /// A role's name: letters, digits, `-`, `_` and `.`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -63,6 +65,15 @@ pub struct Role {
     pub instructions: String,
     /// Where it is written.
     pub origin: Origin,
+}
+
+impl Role {
+    /// Whether it has any use for this action: a skill that covers it, if not everywhere.
+    #[must_use]
+    pub fn uses(&self, action: ActionName) -> bool {
+        let touch = Touch::usual(action);
+        self.skills.iter().any(|skill| skill.pattern.names(&touch))
+    }
 }
 
 /// How much a role may use; no limit of its own where left out.

@@ -195,6 +195,20 @@ fn usual_access(action: ActionName) -> Access {
 }
 
 impl Touch {
+    /// What an action touches in any case, wherever that is.
+    pub(crate) fn usual(action: ActionName) -> Self {
+        if !is_files(action) {
+            return Self::Use(action);
+        }
+        Self::Path {
+            access: usual_access(action),
+            path: None,
+            reach: Reach::Tree,
+            by: By::Action(action),
+            shown: String::new(),
+        }
+    }
+
     /// The skill that would cover exactly this.
     #[must_use]
     pub fn skill(&self) -> String {

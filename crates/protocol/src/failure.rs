@@ -107,6 +107,40 @@ pub enum ErrorKind {
     SandboxUnavailable,
     /// A layer of the sandbox could not be set up.
     SandboxFailed,
+    /// No provider for this model, or the provider does not know it.
+    UnknownModel,
+    /// There is no key for the model's provider.
+    MissingKey,
+    /// The provider's address or key cannot be used.
+    BadEndpoint,
+    /// The provider refused the key.
+    KeyRefused,
+    /// Nothing is left to spend at the provider.
+    QuotaExhausted,
+    /// The provider takes no more for now.
+    RateLimited,
+    /// The provider has too much to do.
+    Overloaded,
+    /// The conversation is longer than the model can read.
+    ContextFull,
+    /// The provider did not like the request.
+    ProviderRefused,
+    /// The provider failed.
+    ProviderFailed,
+    /// The provider could not be reached.
+    ProviderUnreachable,
+    /// The provider sent nothing for too long.
+    ProviderTimeout,
+    /// The provider's answer ended before its end.
+    StreamCut,
+    /// The provider gave up in the middle of its answer.
+    StreamFailed,
+    /// The provider's answer cannot be read.
+    BadStream,
+    /// The model called a tool that it does not have.
+    UnknownTool,
+    /// Ward ended while a session was under way.
+    Interrupted,
 }
 
 impl ErrorKind {
@@ -162,7 +196,92 @@ impl ErrorKind {
             | Self::TooManyAttempts
             | Self::BadPolicy
             | Self::SandboxUnavailable
-            | Self::SandboxFailed => -32000,
+            | Self::SandboxFailed
+            | Self::UnknownModel
+            | Self::MissingKey
+            | Self::BadEndpoint
+            | Self::KeyRefused
+            | Self::QuotaExhausted
+            | Self::RateLimited
+            | Self::Overloaded
+            | Self::ContextFull
+            | Self::ProviderRefused
+            | Self::ProviderFailed
+            | Self::ProviderUnreachable
+            | Self::ProviderTimeout
+            | Self::StreamCut
+            | Self::StreamFailed
+            | Self::BadStream
+            | Self::UnknownTool
+            | Self::Interrupted => -32000,
+        }
+    }
+
+    /// The HTTP status: the one table.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::ParseError
+            | Self::InvalidRequest
+            | Self::InvalidParams
+            | Self::BadEncoding
+            | Self::BadPattern
+            | Self::Standalone => 400,
+            Self::Unauthorized => 401,
+            Self::Denied
+            | Self::Forbidden
+            | Self::WrongHost
+            | Self::WrongOrigin
+            | Self::OutsideWorkspace
+            | Self::Protected
+            | Self::PermissionDenied => 403,
+            Self::NotFound
+            | Self::Unknown
+            | Self::UnknownAction
+            | Self::UnknownRole
+            | Self::UnknownTerminal
+            | Self::UnknownTool
+            | Self::MethodNotFound
+            | Self::CommandNotFound
+            | Self::NotADirectory => 404,
+            Self::MethodNotAllowed => 405,
+            Self::TimedOut => 408,
+            Self::Conflict
+            | Self::Closed
+            | Self::Changed
+            | Self::AlreadyExists
+            | Self::NotAFile
+            | Self::NotEmpty
+            | Self::NoMatch
+            | Self::AmbiguousMatch
+            | Self::PatchFailed
+            | Self::NotInitialized
+            | Self::Cancelled
+            | Self::Interrupted
+            | Self::BadPolicy => 409,
+            Self::TooLarge | Self::FrameTooLarge => 413,
+            Self::WrongContentType => 415,
+            // The request is well made; with this model nothing can come of it here.
+            Self::UnknownModel | Self::MissingKey | Self::BadEndpoint | Self::ContextFull => 422,
+            Self::UpgradeRequired => 426,
+            Self::TooManyAttempts | Self::RateLimited => 429,
+            Self::Internal | Self::Io | Self::SandboxFailed => 500,
+            Self::KeyRefused
+            | Self::QuotaExhausted
+            | Self::ProviderRefused
+            | Self::ProviderFailed
+            | Self::ProviderUnreachable
+            | Self::ProviderTimeout
+            | Self::StreamCut
+            | Self::StreamFailed
+            | Self::BadStream => 502,
+            Self::Busy
+            | Self::Overloaded
+            | Self::ShuttingDown
+            | Self::Disconnected
+            | Self::RuntimeLost
+            | Self::RuntimeUnavailable
+            | Self::SandboxUnavailable => 503,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! it also builds for wasm32 and the TypeScript side can be generated from its schemas.
 //!
 //! Read in this order: [`method`] (what can be asked), [`action`] (what can be done),
-//! [`facts`] (what an action would touch), [`wall`] (what the gate lets it touch), [`sandbox`] (what
+//! [`session`] (conversations), [`facts`] (what an action would touch), [`wall`] (what the gate lets it touch), [`sandbox`] (what
 //! held it), [`failure`] (how it fails).
 
 #![forbid(unsafe_code)]
@@ -23,6 +23,7 @@ pub mod mode;
 pub mod permissions;
 pub mod protected;
 pub mod sandbox;
+pub mod session;
 pub mod undo;
 pub mod wall;
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use protocol::ErrorKind;
 use runner::provider::*;
 use support::{Answer, Double};
 use tokio_util::sync::CancellationToken;
@@ -70,7 +71,7 @@ async fn ask(double: &Double, wire: Wire) -> (Vec<Delta>, Option<ProviderError>)
     (deltas, error)
 }
 
-fn kind(outcome: &(Vec<Delta>, Option<ProviderError>)) -> Option<ProviderErrorKind> {
+fn kind(outcome: &(Vec<Delta>, Option<ProviderError>)) -> Option<ErrorKind> {
     outcome.1.as_ref().map(ProviderError::kind)
 }
 
@@ -156,11 +157,7 @@ async fn after_the_first_delta_nothing_is_tried_again() {
         let double = Double::start([Answer::written(name, "overloaded")]).await;
         let outcome = ask(&double, wire).await;
         assert_eq!(outcome.0, [Delta::Text("There are".to_owned())]);
-        assert_eq!(
-            kind(&outcome),
-            Some(ProviderErrorKind::Overloaded),
-            "{wire:?}"
-        );
+        assert_eq!(kind(&outcome), Some(ErrorKind::Overloaded), "{wire:?}");
         assert_eq!(double.asked().len(), 1, "{wire:?}");
     }
 }
@@ -173,11 +170,7 @@ async fn a_cut_connection_and_a_clean_end_without_the_marker_are_errors() {
         for answer in [Answer::stream(half.clone()), Answer::cut(half.clone())] {
             let double = Double::start([answer]).await;
             let outcome = ask(&double, wire).await;
-            assert_eq!(
-                kind(&outcome),
-                Some(ProviderErrorKind::StreamCut),
-                "{wire:?}"
-            );
+            assert_eq!(kind(&outcome), Some(ErrorKind::StreamCut), "{wire:?}");
             assert!(!outcome.0.is_empty(), "{wire:?}");
         }
     }
@@ -206,19 +199,19 @@ async fn a_server_that_says_when_is_asked_then_and_one_that_says_too_late_is_not
 
 #[tokio::test]
 async fn refusals_are_told_apart_and_not_tried_again() {
-    use ProviderErrorKind::*;
+    use ErrorKind::*;
     let table = [
         (
             Wire::Anthropic,
             401,
             r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
-            Unauthorized,
+            KeyRefused,
         ),
         (
             Wire::Anthropic,
             400,
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages: roles must alternate"}}"#,
-            BadRequest,
+            ProviderRefused,
         ),
         (
             Wire::Anthropic,
@@ -254,7 +247,7 @@ async fn refusals_are_told_apart_and_not_tried_again() {
             Wire::Gemini,
             400,
             r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
-            Unauthorized,
+            KeyRefused,
         ),
         (
             Wire::Gemini,
@@ -262,7 +255,7 @@ async fn refusals_are_told_apart_and_not_tried_again() {
             r#"{"error":{"code":404,"message":"models/x is not found","status":"NOT_FOUND"}}"#,
             UnknownModel,
         ),
-        (Wire::Chat, 400, "no JSON at all", BadRequest),
+        (Wire::Chat, 400, "no JSON at all", ProviderRefused),
         (Wire::Chat, 302, "", BadEndpoint),
     ];
     for (wire, status, body, expected) in table {
@@ -285,14 +278,14 @@ async fn silence_is_an_error_before_the_first_byte_and_between_bytes() {
     let double = Double::start([Answer::Silence]).await;
     assert_eq!(
         kind(&ask(&double, Wire::Chat).await),
-        Some(ProviderErrorKind::Timeout)
+        Some(ErrorKind::ProviderTimeout)
     );
     assert_eq!(double.asked().len(), 1);
 
     let whole = support::written("chat", "text");
     let double = Double::start([Answer::then_silence(&whole[..whole.len() - 20])]).await;
     let outcome = ask(&double, Wire::Chat).await;
-    assert_eq!(kind(&outcome), Some(ProviderErrorKind::Timeout));
+    assert_eq!(kind(&outcome), Some(ErrorKind::ProviderTimeout));
     assert_eq!(outcome.0, [Delta::Text("There are two files.".to_owned())]);
 }
 
@@ -335,7 +328,7 @@ async fn nobody_there_is_said_with_the_address() {
     let [Err(error)] = outcome.as_slice() else {
         panic!("{outcome:?}");
     };
-    assert_eq!(error.kind(), ProviderErrorKind::Connect);
+    assert_eq!(error.kind(), ErrorKind::ProviderUnreachable);
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 
@@ -355,10 +348,6 @@ fn addresses_and_keys_that_cannot_be_are_refused_before_anything_is_sent() {
             Timeouts::default(),
             Retries::default(),
         );
-        assert_eq!(
-            made.unwrap_err().kind(),
-            ProviderErrorKind::BadEndpoint,
-            "{base}"
-        );
+        assert_eq!(made.unwrap_err().kind(), ErrorKind::BadEndpoint, "{base}");
     }
 }

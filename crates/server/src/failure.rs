@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use axum::http::header::{ALLOW, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, Method, Uri};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use protocol::gate::Failed;
 use protocol::{ErrorKind, Failure};
 
 use crate::answer::json;
 use crate::auth::TokensError;
-use crate::status::status;
 
 /// A failure on its way to the client.
 #[derive(Debug)]
@@ -38,7 +37,9 @@ impl IntoResponse for HttpFailure {
             message,
             mut details,
         } = self.failure;
-        let status = status(kind);
+        // The table has no number that is not a status.
+        let status =
+            StatusCode::from_u16(kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         for own in ["error", "code", "kind"] {
             details.remove(own);
         }

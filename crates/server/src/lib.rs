@@ -30,7 +30,6 @@ mod operations;
 mod origin;
 mod routes;
 mod sse;
-mod status;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use protocol::ErrorKind;
 
 /// How a turn fails: a sentence for people, [`kind`](Self::kind) for programs.
 ///
@@ -186,50 +186,27 @@ fn wait(retry_after: Option<Duration>) -> String {
     }
 }
 
-/// [`ProviderError`] in a word that never changes its meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "each is the variant of its name")]
-pub enum ProviderErrorKind {
-    MissingKey,
-    UnknownModel,
-    BadEndpoint,
-    Unauthorized,
-    QuotaExhausted,
-    RateLimited,
-    Overloaded,
-    ContextFull,
-    BadRequest,
-    ProviderFailed,
-    Connect,
-    Timeout,
-    StreamCut,
-    InStream,
-    BadStream,
-    Cancelled,
-}
-
 impl ProviderError {
     /// The word for programs.
     #[must_use]
-    pub fn kind(&self) -> ProviderErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::MissingKey { .. } => ProviderErrorKind::MissingKey,
-            Self::UnknownModel { .. } => ProviderErrorKind::UnknownModel,
-            Self::BadEndpoint { .. } => ProviderErrorKind::BadEndpoint,
-            Self::Unauthorized { .. } => ProviderErrorKind::Unauthorized,
-            Self::QuotaExhausted { .. } => ProviderErrorKind::QuotaExhausted,
-            Self::RateLimited { .. } => ProviderErrorKind::RateLimited,
-            Self::Overloaded { .. } => ProviderErrorKind::Overloaded,
-            Self::ContextFull { .. } => ProviderErrorKind::ContextFull,
-            Self::BadRequest { .. } => ProviderErrorKind::BadRequest,
-            Self::Failed { .. } => ProviderErrorKind::ProviderFailed,
-            Self::Connect { .. } => ProviderErrorKind::Connect,
-            Self::Timeout { .. } => ProviderErrorKind::Timeout,
-            Self::StreamCut { .. } => ProviderErrorKind::StreamCut,
-            Self::InStream { .. } => ProviderErrorKind::InStream,
-            Self::BadStream { .. } => ProviderErrorKind::BadStream,
-            Self::Cancelled => ProviderErrorKind::Cancelled,
+            Self::MissingKey { .. } => ErrorKind::MissingKey,
+            Self::UnknownModel { .. } => ErrorKind::UnknownModel,
+            Self::BadEndpoint { .. } => ErrorKind::BadEndpoint,
+            Self::Unauthorized { .. } => ErrorKind::KeyRefused,
+            Self::QuotaExhausted { .. } => ErrorKind::QuotaExhausted,
+            Self::RateLimited { .. } => ErrorKind::RateLimited,
+            Self::Overloaded { .. } => ErrorKind::Overloaded,
+            Self::ContextFull { .. } => ErrorKind::ContextFull,
+            Self::BadRequest { .. } => ErrorKind::ProviderRefused,
+            Self::Failed { .. } => ErrorKind::ProviderFailed,
+            Self::Connect { .. } => ErrorKind::ProviderUnreachable,
+            Self::Timeout { .. } => ErrorKind::ProviderTimeout,
+            Self::StreamCut { .. } => ErrorKind::StreamCut,
+            Self::InStream { .. } => ErrorKind::StreamFailed,
+            Self::BadStream { .. } => ErrorKind::BadStream,
+            Self::Cancelled => ErrorKind::Cancelled,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a conversation is made of, the same for all providers.
 
+pub use protocol::session::{InputImage as Image, Origin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -83,24 +84,6 @@ pub enum Role {
     Tool,
 }
 
-/// Who a message comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "name", rename_all = "snake_case")]
-pub enum Origin {
-    /// A person.
-    User,
-    /// The agent in this role.
-    Role(String),
-    /// An agent that another one called.
-    SubAgent(String),
-    /// A tool.
-    Tool,
-    /// Ward itself.
-    System,
-    /// A client that speaks for itself, such as an editor.
-    Client(String),
-}
-
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -121,15 +104,6 @@ pub enum Part {
         /// The words.
         text: String,
     },
-}
-
-/// A picture.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
-    /// Such as `image/png`.
-    pub media_type: String,
-    /// Its bytes in base64.
-    pub base64: String,
 }
 
 /// The model calls a tool.

@@ -17,7 +17,7 @@ mod turn;
 use futures_util::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
 
-pub use error::{Patience, ProviderError, ProviderErrorKind};
+pub use error::{Patience, ProviderError};
 pub use http::{Endpoint, HttpProvider, Retries, Timeouts};
 pub use message::{Content, Image, Message, Origin, Part, Raw, Role, ToolCall, ToolResult, Wire};
 pub use offline::Offline;

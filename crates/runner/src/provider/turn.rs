@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+pub use protocol::session::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -128,30 +129,4 @@ pub enum Stop {
     MalformedCall,
     /// Something else, in the provider's word.
     Other(String),
-}
-
-/// What a turn took, in tokens. The parts do not overlap: the whole input is
-/// [`input`](Self::input) + [`cache_read`](Self::cache_read) + [`cache_write`](Self::cache_write).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Read, and neither from nor into a cache.
-    pub input: u64,
-    /// Written, with [`reasoning`](Self::reasoning).
-    pub output: u64,
-    /// Read from the cache.
-    pub cache_read: u64,
-    /// Read, and put into the cache.
-    pub cache_write: u64,
-    /// Of the output: thinking.
-    pub reasoning: u64,
-}
-
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, more: Self) {
-        self.input += more.input;
-        self.output += more.output;
-        self.cache_read += more.cache_read;
-        self.cache_write += more.cache_write;
-        self.reasoning += more.reasoning;
-    }
 }

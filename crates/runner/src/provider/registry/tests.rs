@@ -2,8 +2,8 @@ use axum::Json;
 use axum::routing::get;
 use serde_json::json;
 
-use super::super::ProviderErrorKind;
 use super::*;
+use protocol::ErrorKind;
 
 fn settings(text: serde_json::Value) -> Settings {
     serde_json::from_value(text).unwrap()
@@ -80,7 +80,7 @@ async fn a_missing_key_is_told_with_its_variable() {
         ("work/x", "WORK_KEY"),
     ] {
         let error = registry.resolve(model).await.unwrap_err();
-        assert_eq!(error.kind(), ProviderErrorKind::MissingKey, "{model}");
+        assert_eq!(error.kind(), ErrorKind::MissingKey, "{model}");
         assert!(error.to_string().contains(variable), "{error}");
     }
     let error = registry.resolve("chat/x").await.unwrap_err();
@@ -95,7 +95,7 @@ async fn a_name_that_says_nothing_is_unknown_and_the_providers_are_named() {
     let registry = registry(json!({}), &KEYS);
     for model in ["", "opus", "elsewhere/model", "anthropic/", "omega"] {
         let error = registry.resolve(model).await.unwrap_err();
-        assert_eq!(error.kind(), ProviderErrorKind::UnknownModel, "{model}");
+        assert_eq!(error.kind(), ErrorKind::UnknownModel, "{model}");
     }
     let error = registry.resolve("opus").await.unwrap_err();
     assert!(

@@ -1,3 +1,4 @@
+use protocol::ErrorKind;
 use serde_json::Value;
 
 use super::*;
@@ -131,7 +132,7 @@ async fn an_answer_without_its_end_is_an_error_wherever_it_ends() {
                 }
                 assert_eq!(
                     end.unwrap_err().kind(),
-                    ProviderErrorKind::StreamCut,
+                    ErrorKind::StreamCut,
                     "{wire:?} {at}"
                 );
                 assert!(!deltas.iter().any(|delta| matches!(delta, Delta::Done(_))));
@@ -148,11 +149,7 @@ async fn an_error_in_the_middle_is_an_error() {
     for wire in WIRES {
         let (deltas, end) = whole(wire, "overloaded").await;
         assert_eq!(deltas, [Delta::Text("There are".to_owned())], "{wire:?}");
-        assert_eq!(
-            end.unwrap_err().kind(),
-            ProviderErrorKind::Overloaded,
-            "{wire:?}"
-        );
+        assert_eq!(end.unwrap_err().kind(), ErrorKind::Overloaded, "{wire:?}");
     }
 }
 
@@ -160,11 +157,7 @@ async fn an_error_in_the_middle_is_an_error() {
 async fn what_is_no_json_is_an_error() {
     for wire in WIRES {
         let (_, end) = read(wire, vec!["data: {\"half\n\n".into()]).await;
-        assert_eq!(
-            end.unwrap_err().kind(),
-            ProviderErrorKind::BadStream,
-            "{wire:?}"
-        );
+        assert_eq!(end.unwrap_err().kind(), ErrorKind::BadStream, "{wire:?}");
     }
 }
 

@@ -1,0 +1,72 @@
+//! What an agent in a role is told and may use, for whoever runs it.
+
+use std::path::{Path, PathBuf};
+
+use policy::Role;
+use protocol::Failure;
+use protocol::method::ActionInfo;
+use serde_json::Value;
+use store::Store;
+
+use crate::actor::Actor;
+use crate::files;
+use crate::gate::Gate;
+use crate::path::unknown_role;
+use crate::request::Request;
+
+/// What an agent in a role is told and may use.
+#[derive(Debug, Clone)]
+pub struct Brief {
+    /// The role.
+    pub role: Role,
+    /// The actions that the role, and every role it acts for, has any use for.
+    pub actions: Vec<ActionInfo>,
+    /// The workspace's real path.
+    pub workspace: PathBuf,
+    /// What the workspace's `AGENTS.md` says. It is the word of the workspace, not of a person.
+    pub guide: Option<String>,
+    /// The other roles that may be used, with what they are for.
+    pub others: Vec<(String, String)>,
+}
+
+impl<S: Store> Gate<S> {
+    /// The role of this name in a workspace, for an actor who may choose it.
+    ///
+    /// Refuses a role that there is not, or that is not trusted (`unknown_role`), and an agent that
+    /// names another than its own (`forbidden`).
+    pub async fn brief(
+        &self,
+        actor: &Actor,
+        role: &str,
+        parents: &[String],
+        workspace: Option<&Path>,
+    ) -> Result<Brief, Failure> {
+        let mut asked = Request::new("fs.read", Value::Null);
+        asked.workspace = workspace.map(Path::to_owned);
+        // A sub-agent's role is its parent's choice; what it may do is bounded by the parent's.
+        asked.role = parents.is_empty().then(|| role.to_owned());
+        let asked = asked.bound_to(actor)?;
+        let workspace = self.0.workspace(asked.workspace.as_deref())?;
+        let book = workspace.policy(&self.0.options.config)?;
+        let found = book.roles.get(role).map_err(unknown_role)?;
+        let mut all = vec![found];
+        for parent in parents {
+            all.push(book.roles.get(parent).map_err(unknown_role)?);
+        }
+        let about = workspace.runtime.about().await?;
+        let actions = about.actions.iter();
+        let usable = |info: &&ActionInfo| all.iter().all(|role| role.uses(info.name));
+        let others = book.roles.iter().filter(|other| {
+            other.name != found.name && book.roles.get(other.name.as_str()).is_ok()
+        });
+        Ok(Brief {
+            role: found.clone(),
+            actions: actions.filter(usable).cloned().collect(),
+            guide: files::guide(&workspace.real),
+            others: others
+                .map(|other| (other.name.to_string(), other.description.clone()))
+                .collect(),
+            workspace: workspace.real.clone(),
+        })
+    }
+}

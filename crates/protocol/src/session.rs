@@ -1,0 +1,641 @@
+//! A session: one conversation with one agent, as it is asked for and as it is told.
+//!
+//! [`SessionEvent`] is everything that a session's stream says, in order. Whoever reads it from the
+//! first event knows the whole conversation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::approval::{Approval, Resolved};
+use crate::data::Encoding;
+use crate::gate::Failed;
+use crate::http::RuntimeName;
+use crate::method::OutputStream;
+use crate::mode::Mode;
+
+/// The longest that a request waits for a session, in seconds.
+pub const MAX_SESSION_WAIT: u64 = 3600;
+/// How long it waits where nothing is said.
+pub const DEFAULT_SESSION_WAIT: u64 = 600;
+
+/// Body of `POST /sessions`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostSession {
+    /// What the agent is asked.
+    pub input: Input,
+    /// Who it is; `system_agent` where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Its model; the role's, or the usual one, where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How its actions may run, at the freest; `sandbox` where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// The workspace, by its absolute path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// Where its actions run; the local runtime where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeName>,
+    /// Whether the answer is told as events while it comes. `Accept: text/event-stream` says the
+    /// same.
+    #[serde(default)]
+    pub stream: bool,
+    /// How much it may use; never more than its role may.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
+    /// The client's id of it. Sent again, it is begun once; one is made where none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[A-Za-z0-9_-][A-Za-z0-9_-]{0,49}$"))]
+    pub id: Option<String>,
+    /// What happens where a person has to be asked.
+    #[serde(default)]
+    pub ask: crate::gate::Ask,
+    /// Without `stream`: how many seconds to wait for the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 3600))]
+    pub wait: Option<u64>,
+}
+
+/// Body of `POST /sessions/{id}/messages`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostMessage {
+    /// What the agent is told.
+    pub input: Input,
+    /// Another role from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Another model from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Another mode from here on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Whether the answer is told as events while it comes.
+    #[serde(default)]
+    pub stream: bool,
+    /// The client's id of it. Sent again, it is said once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[A-Za-z0-9_-][A-Za-z0-9_-]{0,49}$"))]
+    pub id: Option<String>,
+    /// Without `stream`: how many seconds to wait for the end; 0 is not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 3600))]
+    pub wait: Option<u64>,
+}
+
+/// Body of `PATCH /sessions/{id}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchSession {
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 200))]
+    pub title: Option<String>,
+    /// Another role from the next turn on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Another model from the next turn on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Another mode from the next turn on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+}
+
+/// Body of `POST /sessions/{id}/fork`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostFork {
+    /// The number of the event up to which the new session knows the conversation; all of it where
+    /// nothing is said. A turn that is not complete there is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+}
+
+/// What an agent is told: words, or words with pictures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Input {
+    /// Words.
+    Text(String),
+    /// Words and pictures.
+    Parts(InputParts),
+}
+
+/// Words and pictures.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputParts {
+    /// The words.
+    #[serde(default)]
+    pub text: String,
+    /// The pictures.
+    #[serde(default)]
+    pub images: Vec<InputImage>,
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputImage {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// Its bytes in base64.
+    pub base64: String,
+}
+
+/// How much a session may use. What it has used counts from its beginning.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Turns of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// Tokens, in and out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Cost in dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub cost: Option<f64>,
+    /// Seconds that it works; waiting for a person does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+}
+
+impl Limits {
+    /// Whether nothing is limited.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What turns took, in tokens. The parts do not overlap: the whole input is `input` + `cache_read`
+/// + `cache_write`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Read, and neither from nor into a cache.
+    pub input: u64,
+    /// Written, with `reasoning`.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Read, and put into the cache.
+    pub cache_write: u64,
+    /// Of the output: thinking.
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// All that was read and written.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.input + self.output + self.cache_read + self.cache_write
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Self) {
+        self.input += more.input;
+        self.output += more.output;
+        self.cache_read += more.cache_read;
+        self.cache_write += more.cache_write;
+        self.reasoning += more.reasoning;
+    }
+}
+
+/// Who a message comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", content = "name", rename_all = "snake_case")]
+pub enum Origin {
+    /// A person.
+    User,
+    /// The agent in this role.
+    Role(String),
+    /// An agent that another one called.
+    SubAgent(String),
+    /// A tool.
+    Tool,
+    /// Ward itself.
+    System,
+    /// A client that speaks for itself, such as an agent's token.
+    Client(String),
+}
+
+/// How far a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// The agent works.
+    Running,
+    /// The agent waits for a person's answer, and for nothing else.
+    Waiting,
+    /// The agent has said what it wanted to; a message goes on.
+    Idle,
+    /// Something went wrong; a message goes on.
+    Failed,
+}
+
+/// A session, as it is listed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionInfo {
+    /// Its id.
+    pub session_id: String,
+    /// What it is called: what was asked first, until somebody says otherwise.
+    pub title: String,
+    /// How far it is.
+    pub state: SessionState,
+    /// Who the agent is.
+    pub role: String,
+    /// Its model, as it was chosen.
+    pub model: String,
+    /// How its actions may run, at the freest.
+    pub mode: Mode,
+    /// The workspace's real path.
+    pub workspace: String,
+    /// Who began it.
+    pub actor: String,
+    /// The session whose agent called this one, for a sub-agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Turns of the model so far.
+    pub turns: u64,
+    /// What they took.
+    pub usage: Usage,
+    /// What they cost in dollars, where the price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// When it began, in milliseconds since 1970.
+    pub created_at: u64,
+    /// When something happened last.
+    pub updated_at: u64,
+}
+
+/// Answer of `GET /sessions`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sessions {
+    /// Yours, the latest first; sub-agents are with the session that called them.
+    pub sessions: Vec<SessionInfo>,
+}
+
+/// Answer of `POST /sessions` and `POST /sessions/{id}/messages` without `stream`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionAnswer {
+    /// The session.
+    #[serde(flatten)]
+    pub session: SessionInfo,
+    /// What the agent said last, once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Why it ended, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopReason>,
+    /// The questions that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<String>,
+}
+
+/// Answer of `GET /models`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Models {
+    /// The model where neither role nor request names one.
+    pub default: String,
+    /// Who can be asked, and why not.
+    pub providers: Vec<ProviderInfo>,
+}
+
+/// A provider, as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderInfo {
+    /// What stands before the slash in `provider/model`.
+    pub provider: String,
+    /// Its language: `anthropic`, `responses`, `chat`, `gemini`; `offline` has none.
+    pub wire: String,
+    /// Its address, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Its models: by name where they are known, otherwise how their names begin.
+    pub models: Vec<String>,
+    /// Why it cannot be used, and what to do; left out if it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unusable: Option<String>,
+}
+
+/// Why an agent stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It had said what it wanted to.
+    Done,
+    /// Its answer became too long.
+    Length,
+    /// The model would not.
+    Refusal,
+    /// The provider kept the answer back.
+    ContentFilter,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// A limit of turns was reached.
+    TurnLimit,
+    /// A limit of tokens was reached.
+    TokenLimit,
+    /// A limit of cost was reached.
+    CostLimit,
+    /// A limit of time was reached.
+    TimeLimit,
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $variant:ident($data:ty) = $name:literal,)*) => {
+        /// Something that happened in a session.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "event", content = "data")]
+        pub enum SessionEvent {
+            $($(#[$doc])* #[serde(rename = $name)] $variant($data),)*
+        }
+
+        impl SessionEvent {
+            /// Every kind there is.
+            pub const KINDS: &'static [&'static str] = &[$($name,)*];
+
+            /// Its kind, as it is written.
+            #[must_use]
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)* }
+            }
+
+            /// What is to be known about it, as JSON.
+            ///
+            /// # Errors
+            /// Where it cannot be written as JSON; none of these can fail so.
+            pub fn data(&self) -> serde_json::Result<Value> {
+                match self { $(Self::$variant(data) => serde_json::to_value(data),)* }
+            }
+
+            /// The event of this kind; none where it is not known here, or does not fit.
+            #[must_use]
+            pub fn read(kind: &str, data: Value) -> Option<Self> {
+                match kind {
+                    $($name => serde_json::from_value(data).ok().map(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// It begins. Always the first.
+    Started(Started) = "session.started",
+    /// Role, model, mode or title is another from here on.
+    Changed(Changed) = "session.changed",
+    /// Somebody said something to the agent.
+    Received(Received) = "message.received",
+    /// The model is asked.
+    TurnStarted(TurnStarted) = "turn.started",
+    /// More text.
+    Text(TextDelta) = "text.delta",
+    /// More of what can be seen of its thinking.
+    Reasoning(TextDelta) = "reasoning.delta",
+    /// The model calls a tool.
+    ToolCalled(ToolCalled) = "tool.called",
+    /// What the action of a call prints, as it comes.
+    ToolProgress(ToolProgress) = "tool.progress",
+    /// A person is asked about a call.
+    PermissionRequested(PermissionRequested) = "permission.requested",
+    /// The question is closed.
+    PermissionResolved(PermissionResolved) = "permission.resolved",
+    /// What came of a call. Exactly once for each.
+    ToolOutput(ToolOutput) = "tool.output",
+    /// What a turn took.
+    Usage(UsageTold) = "usage",
+    /// A turn of the model is complete.
+    MessageCompleted(MessageCompleted) = "message.completed",
+    /// The turn came to nothing; what was said of it is void, and it is asked for again or not at
+    /// all.
+    TurnDropped(TurnDropped) = "turn.dropped",
+    /// Older turns are no longer told to the model.
+    Compacted(Compacted) = "context.compacted",
+    /// The agent has stopped. A message goes on from here.
+    Completed(Completed) = "session.completed",
+    /// Something went wrong. A message goes on from here.
+    Failed(Failed) = "session.failed",
+}
+
+/// Data of `session.started`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Started {
+    /// Its id.
+    pub session_id: String,
+    /// Who the agent is.
+    pub role: String,
+    /// Its model.
+    pub model: String,
+    /// How its actions may run, at the freest.
+    pub mode: Mode,
+    /// The workspace's real path.
+    pub workspace: String,
+    /// The session whose agent called this one, for a sub-agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The session that this one goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
+}
+
+/// Data of `session.changed`: what is another from here on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Changed {
+    /// Who the agent is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Its model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How its actions may run, at the freest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Whether the agent itself handed over to another role, which may do no more than it could.
+    #[serde(default)]
+    pub handoff: bool,
+}
+
+/// Data of `message.received`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Received {
+    /// Its id.
+    pub message_id: String,
+    /// Who said it.
+    pub origin: Origin,
+    /// The words.
+    pub text: String,
+    /// How many pictures came with them.
+    #[serde(default)]
+    pub images: usize,
+}
+
+/// Data of `turn.started`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnStarted {
+    /// Counted from 1.
+    pub turn: u64,
+    /// Who is asked.
+    pub provider: String,
+    /// The model, as its provider knows it.
+    pub model: String,
+}
+
+/// Data of `text.delta` and `reasoning.delta`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TextDelta {
+    /// The words.
+    pub text: String,
+}
+
+/// Data of `tool.called`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCalled {
+    /// Ties what comes of it to the call.
+    pub call_id: String,
+    /// The tool's name as the model knows it, with `_` for `.`.
+    pub name: String,
+    /// The action, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// The action's id at the gate, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<String>,
+    /// The session of the sub-agent, where one is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<String>,
+    /// What it was called with.
+    pub arguments: Value,
+}
+
+/// Data of `tool.progress`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolProgress {
+    /// The call.
+    pub call_id: String,
+    /// Where it came from; `dropped` where no more is told here: `GET /actions/{id}/events` has it.
+    pub stream: OutputStream,
+    /// The output.
+    pub data: String,
+    /// `base64` where the bytes are not UTF-8; left out for text.
+    #[serde(default, skip_serializing_if = "Encoding::is_utf8")]
+    pub encoding: Encoding,
+}
+
+/// Data of `permission.requested`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PermissionRequested {
+    /// The call that waits.
+    pub call_id: String,
+    /// The question's id: `POST /approvals/{id}` answers it.
+    pub approval_id: String,
+    /// The question, without its preview, which `GET /approvals/{id}` has.
+    pub approval: Approval,
+    /// The session of the sub-agent that asks, where one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<String>,
+}
+
+/// Data of `permission.resolved`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PermissionResolved {
+    /// The call that waited.
+    pub call_id: String,
+    /// How it was closed.
+    #[serde(flatten)]
+    pub resolved: Resolved,
+    /// The session of the sub-agent that asked, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<String>,
+}
+
+/// Data of `tool.output`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolOutput {
+    /// The call.
+    pub call_id: String,
+    /// The tool's name.
+    pub name: String,
+    /// Whether it was done.
+    pub ok: bool,
+    /// What the model is told: the action's result as JSON, or a sentence.
+    pub output: String,
+    /// Where it was not done: the stable word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<crate::failure::ErrorKind>,
+    /// Where the output was cut for the model: the name that the rest can be read by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<String>,
+    /// From the call to its end.
+    pub duration_ms: u64,
+}
+
+/// Data of `usage`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageTold {
+    /// What this turn took.
+    pub turn: Usage,
+    /// What all turns took.
+    pub total: Usage,
+    /// What all of them cost in dollars, where the price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+/// Data of `message.completed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageCompleted {
+    /// Its id.
+    pub message_id: String,
+    /// Who said it.
+    pub origin: Origin,
+    /// All of its text.
+    pub text: String,
+    /// What it calls, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<String>,
+}
+
+/// Data of `turn.dropped`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnDropped {
+    /// Why.
+    pub reason: String,
+}
+
+/// Data of `context.compacted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compacted {
+    /// How many messages are no longer told to the model.
+    pub messages: u64,
+    /// What it is told in their place; left out where they were dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// Data of `session.completed`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Completed {
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// What the agent said last.
+    pub output: String,
+    /// What all turns took.
+    pub usage: Usage,
+    /// What they cost in dollars, where the price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
