@@ -13,12 +13,14 @@
 //!   at before the operation is.
 //! - What the table says is what is served and what `/openapi.json` describes.
 //! - Bodies, heads, connections, waiting answers and wrong guesses have limits.
-//! - Nothing on the page comes from elsewhere, and its policy lets the browser fetch nothing.
+//! - Nothing on the page comes from elsewhere, and its policy lets the browser fetch nothing that is
+//!   not Ward's own.
 
 #![forbid(unsafe_code)]
 
 mod answer;
 mod app;
+mod assets;
 pub mod auth;
 mod connection;
 mod extract;
@@ -120,6 +122,12 @@ impl Server {
         let code = self.logins.open(&person.id, Instant::now())?;
         Ok(Some(routes::login::url(address, &code)))
     }
+}
+
+/// What `GET /openapi.json` answers.
+#[must_use]
+pub fn openapi<S: Store>(version: &str) -> serde_json::Value {
+    openapi::document(version, operations::all::<S>())
 }
 
 fn router<S: Store>(app: Arc<App<S>>) -> Router {

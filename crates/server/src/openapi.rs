@@ -110,6 +110,9 @@ fn describe_answer(status: u16, answer: &Answer, generator: &mut SchemaGenerator
         Content::Json(shape) => json!({"application/json": {"schema": shape(generator)}}),
         Content::Events => json!({"text/event-stream": {"schema": event()}}),
         Content::Page => json!({"text/html": text(), "text/plain": text()}),
+        Content::Asset => {
+            json!({"text/javascript": text(), "text/css": text(), "image/svg+xml": text()})
+        }
         Content::Nothing => Value::Null,
     };
     let mut described = json!({"description": answer.what});

@@ -18,6 +18,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use store::Store;
 
 use crate::app::App;
+use crate::assets;
 use crate::auth::Who;
 use crate::openapi;
 use crate::routes::{
@@ -56,6 +57,7 @@ pub(crate) enum Content {
     Json(Shape),
     Events,
     Page,
+    Asset,
     Nothing,
 }
 
@@ -66,6 +68,10 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
         get("/", "getPage", Everybody, page::show::<S>)
             .summary("What is there, as a page or as text")
             .answer(200, "The page", Content::Page),
+        get("/assets/{id}", "getAsset", Everybody, assets::show)
+            .summary("A part of the page; its name says its content, so it may be kept")
+            .answer(200, "The part", Content::Asset)
+            .answer(304, "It is the one that is known", Content::Nothing),
         get("/healthz", "getHealth", Everybody, health::show::<S>)
             .summary("Whether Ward is well; for who says who they are, more about it")
             .json::<Health>(200, "It is well"),

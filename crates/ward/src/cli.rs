@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    approvals, aside, completions, doctor, exec, gate, grants, ledger, policy, roles, runtime,
-    serve, tokens, trust, undo,
+    approvals, aside, completions, doctor, exec, gate, grants, ledger, openapi, policy, roles,
+    runtime, serve, tokens, trust, undo,
 };
 use crate::{console, log};
 
@@ -69,6 +69,8 @@ enum Command {
     Aside(aside::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
+    #[command(hide = true)]
+    Openapi(openapi::Args),
 }
 
 /// The same with `ward exec` alone. Describing every sub-command takes longer than reading the
@@ -143,6 +145,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Aside(args) => finish(cli.log, || aside::run(&args)),
         Command::Doctor(args) => finish(cli.log, || doctor::run(&args)),
         Command::Completions(args) => finish(cli.log, || completions::run(&args)),
+        Command::Openapi(args) => finish(cli.log, || openapi::run(&args)),
     }
 }
 

@@ -1,4 +1,6 @@
-//! `GET /`: what is there today, as a page for browsers and as text for `curl`.
+//! `GET /`: the chat page for a browser that has signed in, and what is there as text for `curl`.
+//! Who has not signed in is told how to, on a plain page; so is everybody where the chat page was
+//! not built in.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -8,12 +10,14 @@ use axum::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
+use protocol::ErrorKind;
 use protocol::sandbox::{LayerStatus, Tier};
 use sha2::Digest as _;
 use store::Store;
 
 use crate::About;
 use crate::app::App;
+use crate::assets::PAGE as PAGE_BUILT;
 use crate::auth::Caller;
 use crate::failure::HttpFailure;
 
@@ -38,11 +42,15 @@ pub(crate) async fn show<S: Store>(
     caller: Result<Caller, HttpFailure>,
     headers: HeaderMap,
 ) -> Result<Response, HttpFailure> {
+    let html_asked = asks_for_html(&headers);
+    if let (Ok(_), true, Some(template)) = (&caller, html_asked, PAGE_BUILT) {
+        return chat(template);
+    }
     let events = match caller {
         Ok(_) => Some(app.gate.store().count().await?),
         Err(_) => None,
     };
-    let (kind, body) = if asks_for_html(&headers) {
+    let (kind, body) = if html_asked {
         ("text/html; charset=utf-8", html(&app.about, events))
     } else {
         ("text/plain; charset=utf-8", text(&app.about, events))
@@ -57,6 +65,33 @@ pub(crate) async fn show<S: Store>(
     )
         .into_response();
     if let Some(policy) = policy {
+        response
+            .headers_mut()
+            .insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    Ok(response)
+}
+
+/// The chat page. Its parts are its own (`assets`); a nonce lets the editor and the terminal add
+/// their style sheets; strings never become scripts or markup (Trusted Types).
+fn chat(template: &str) -> Result<Response, HttpFailure> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| HttpFailure::new(ErrorKind::Internal, error.to_string()))?;
+    let nonce = base64::engine::general_purpose::STANDARD_NO_PAD.encode(random);
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; \
+         img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+         trusted-types 'none'"
+    );
+    let body = fill(template, &[("nonce", &nonce)]);
+    let head = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (VARY, "accept, authorization, cookie"),
+    ];
+    let mut response = (head, body).into_response();
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
         response
             .headers_mut()
             .insert(CONTENT_SECURITY_POLICY, policy);

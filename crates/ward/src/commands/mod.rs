@@ -9,6 +9,7 @@ mod exec_report;
 pub(crate) mod gate;
 pub(crate) mod grants;
 pub(crate) mod ledger;
+pub(crate) mod openapi;
 pub(crate) mod policy;
 mod policy_files;
 pub(crate) mod roles;
