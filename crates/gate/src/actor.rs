@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use protocol::{ErrorKind, Failure, Mode};
+use serde::{Deserialize, Serialize};
 
 /// Who is talking.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Actor {
     /// A person: answers approvals, chooses role and mode, trusts workspaces.
     Person(String),
@@ -15,7 +17,7 @@ pub enum Actor {
 }
 
 /// What an agent's token binds it to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
     /// The token's id.
     pub id: String,

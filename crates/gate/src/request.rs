@@ -79,7 +79,9 @@ impl Request {
         let Actor::Agent(agent) = actor else {
             return Ok(self);
         };
-        if self.role.as_ref().is_some_and(|role| *role != agent.role) {
+        // Whoever runs it may let it call another, on its behalf.
+        let on_behalf = self.parents.first() == Some(&agent.role);
+        if self.role.as_ref().is_some_and(|role| *role != agent.role) && !on_behalf {
             return Err(cannot(format!(
                 "choose its role; this one is `{}`",
                 agent.role
@@ -100,7 +102,9 @@ impl Request {
             )));
         }
         self.mode = Some(self.mode.unwrap_or(agent.mode).min(agent.mode));
-        self.role = Some(agent.role.clone());
+        if !on_behalf {
+            self.role = Some(agent.role.clone());
+        }
         self.workspace = Some(agent.workspace.clone());
         Ok(self)
     }

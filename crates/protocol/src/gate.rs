@@ -107,3 +107,18 @@ pub struct Failed {
     #[serde(flatten)]
     pub details: serde_json::Map<String, Value>,
 }
+
+impl From<crate::failure::Failure> for Failed {
+    fn from(failure: crate::failure::Failure) -> Self {
+        let mut details = failure.details;
+        for own in ["error", "code", "kind"] {
+            details.remove(own);
+        }
+        Self {
+            error: failure.message,
+            code: failure.kind.status(),
+            kind: failure.kind,
+            details,
+        }
+    }
+}

@@ -75,6 +75,9 @@ pub struct PostMessage {
     /// Another mode from here on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// How much the session may use from here on, counted from its beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
     /// Whether the answer is told as events while it comes.
     #[serde(default)]
     pub stream: bool,
@@ -543,7 +546,7 @@ pub struct PermissionRequested {
     /// The question's id: `POST /approvals/{id}` answers it.
     pub approval_id: String,
     /// The question, without its preview, which `GET /approvals/{id}` has.
-    pub approval: Approval,
+    pub approval: Box<Approval>,
     /// The session of the sub-agent that asks, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<String>,

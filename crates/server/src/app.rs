@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use gate::{Attachment, Gate};
 use protocol::{ErrorKind, Failure};
+use runner::Runner;
 use store::Store;
 
 use crate::About;
@@ -18,6 +19,7 @@ const MAX_HELD: usize = 128;
 pub(crate) struct App<S: Store> {
     pub(crate) about: About,
     pub(crate) gate: Gate<S>,
+    pub(crate) runner: Runner<S>,
     pub(crate) tokens: Arc<Tokens>,
     /// Where Ward listens; nowhere, where it is the owner for the time of one command.
     pub(crate) address: Option<SocketAddr>,
@@ -31,6 +33,7 @@ impl<S: Store> App<S> {
     pub(crate) fn new(
         about: About,
         gate: Gate<S>,
+        runner: Runner<S>,
         tokens: Arc<Tokens>,
         address: Option<SocketAddr>,
         logins: Arc<Logins>,
@@ -38,6 +41,7 @@ impl<S: Store> App<S> {
         Self {
             about,
             gate,
+            runner,
             tokens,
             address,
             logins,

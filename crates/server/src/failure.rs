@@ -32,23 +32,10 @@ impl HttpFailure {
 
 impl IntoResponse for HttpFailure {
     fn into_response(self) -> Response {
-        let Failure {
-            kind,
-            message,
-            mut details,
-        } = self.failure;
+        let kind = self.failure.kind;
+        let body = Failed::from(self.failure);
         // The table has no number that is not a status.
-        let status =
-            StatusCode::from_u16(kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        for own in ["error", "code", "kind"] {
-            details.remove(own);
-        }
-        let body = Failed {
-            error: message,
-            code: status.as_u16(),
-            kind,
-            details,
-        };
+        let status = StatusCode::from_u16(body.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = json(status, &body);
         let headers = response.headers_mut();
         if kind == ErrorKind::Unauthorized {

@@ -40,6 +40,7 @@ use std::time::Instant;
 use axum::{Router, middleware};
 use gate::Gate;
 use protocol::sandbox::SandboxStatus;
+use runner::Runner;
 use store::Store;
 
 use crate::app::App;
@@ -66,6 +67,8 @@ pub struct Parts<S: Store> {
     pub about: About,
     /// The gate that it serves.
     pub gate: Gate<S>,
+    /// Who runs agents.
+    pub runner: Runner<S>,
     /// Who may talk to it.
     pub tokens: Arc<Tokens>,
     /// Where it listens; nothing, where there is no page to sign in to.
@@ -88,6 +91,7 @@ impl Server {
         let Parts {
             about,
             gate,
+            runner,
             tokens,
             address,
         } = parts;
@@ -95,6 +99,7 @@ impl Server {
         let app = Arc::new(App::new(
             about,
             gate,
+            runner,
             Arc::clone(&tokens),
             address,
             Arc::clone(&logins),

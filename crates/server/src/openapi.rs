@@ -108,6 +108,10 @@ fn describe_answer(status: u16, answer: &Answer, generator: &mut SchemaGenerator
     let text = || json!({"schema": {"type": "string"}});
     let content = match answer.content {
         Content::Json(shape) => json!({"application/json": {"schema": shape(generator)}}),
+        Content::Either(whole, told) => json!({
+            "application/json": {"schema": whole(generator)},
+            "text/event-stream": {"schema": event_of(&told(generator).to_value())},
+        }),
         Content::Events => json!({"text/event-stream": {"schema": event()}}),
         Content::Page => json!({"text/html": text(), "text/plain": text()}),
         Content::Asset => {
@@ -142,6 +146,13 @@ fn event() -> Value {
         },
         "required": ["event", "data"],
     })
+}
+
+/// The same, where its kind and its data are of a known shape.
+fn event_of(shape: &Value) -> Value {
+    let mut event = event();
+    event["x-event"] = shape.clone();
+    event
 }
 
 /// The names in a path.

@@ -13,6 +13,10 @@ use protocol::http::{
     ActionEnded, ActionState, Approvals, DeniedBody, Grants, Health, LoginLink, PostAction,
     PostAnswer, PostAttention, Roles,
 };
+use protocol::session::{
+    Models, PatchSession, PostFork, PostMessage, PostSession, SessionAnswer, SessionEvent,
+    SessionInfo, Sessions,
+};
 use protocol::undo::{UndoParams, Undone};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use store::Store;
@@ -22,7 +26,7 @@ use crate::assets;
 use crate::auth::Who;
 use crate::openapi;
 use crate::routes::{
-    actions, approvals, door, grants, health, inbox, ledger, login, page, roles, undo,
+    actions, approvals, door, grants, health, inbox, ledger, login, page, roles, sessions, undo,
 };
 use crate::sse;
 
@@ -55,6 +59,8 @@ pub(crate) struct Answer {
 #[derive(Clone, Copy)]
 pub(crate) enum Content {
     Json(Shape),
+    /// JSON, or events of the second shape.
+    Either(Shape, Shape),
     Events,
     Page,
     Asset,
@@ -90,6 +96,52 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .summary("Sign this browser out")
             .answer(204, "Signed out", Content::Nothing)
             .fails(&[415]),
+        post("/sessions", "postSession", Actors, sessions::post::<S>)
+            .summary("Begin a session, and be told what the agent does while it does it, or what it said in the end. Hanging up cancels nothing")
+            .body::<PostSession>()
+            .json::<SessionAnswer>(200, "It has stopped")
+            .tells::<SessionEvent>()
+            .json::<SessionAnswer>(202, "It is still going")
+            .fails(&[404, 409, 422, 502, 503]),
+        get("/sessions", "getSessions", Actors, sessions::list::<S>)
+            .summary("Your sessions, the latest first")
+            .query::<sessions::Query>()
+            .json::<Sessions>(200, "The sessions"),
+        get("/sessions/{id}", "getSession", Actors, sessions::get::<S>)
+            .summary("How far a session is")
+            .json::<SessionAnswer>(200, "The session"),
+        patch("/sessions/{id}", "changeSession", Actors, sessions::change::<S>)
+            .summary("Another title, or another role, model or mode from the next turn on")
+            .body::<PatchSession>()
+            .json::<SessionInfo>(200, "As it is now")
+            .fails(&[409, 422, 502, 503]),
+        delete("/sessions/{id}", "deleteSession", Actors, sessions::delete::<S>)
+            .summary("Delete a conversation. What it did stays in the ledger")
+            .json::<SessionInfo>(200, "It is gone"),
+        post("/sessions/{id}/messages", "postMessage", Actors, sessions::say::<S>)
+            .summary("Say something, also while the agent works or waits; nothing at all goes on where it failed")
+            .body::<PostMessage>()
+            .json::<SessionAnswer>(200, "It has stopped")
+            .tells::<SessionEvent>()
+            .json::<SessionAnswer>(202, "It is still going")
+            .fails(&[409, 422, 502, 503]),
+        get("/sessions/{id}/events", "getSessionEvents", Actors, sessions::events::<S>)
+            .summary("All that happens in a session, from its beginning or from where you were")
+            .query::<sse::From>()
+            .events()
+            .fails(&[503]),
+        post("/sessions/{id}/cancel", "cancelSession", Actors, sessions::cancel::<S>)
+            .summary("End what runs of a session; a message goes on")
+            .json::<SessionInfo>(200, "How far it was")
+            .fails(&[415]),
+        post("/sessions/{id}/fork", "forkSession", Actors, sessions::fork::<S>)
+            .summary("A new session that knows this one's conversation up to an event")
+            .body::<PostFork>()
+            .json::<SessionInfo>(201, "The new session")
+            .fails(&[409]),
+        get("/models", "getModels", Persons, sessions::models::<S>)
+            .summary("Who can answer here, and why the others cannot")
+            .json::<Models>(200, "The providers and their models"),
         post("/actions", "postAction", Actors, actions::post::<S>)
             .summary("Ask for an action, and wait for its outcome. Hanging up cancels nothing")
             .body::<PostAction>()
@@ -187,6 +239,15 @@ fn post<S: Store, H: Handler<T, Arc<App<S>>>, T: 'static>(
     Operation::new(Method::POST, routing::post(handler), path, id, who)
 }
 
+fn patch<S: Store, H: Handler<T, Arc<App<S>>>, T: 'static>(
+    path: &'static str,
+    id: &'static str,
+    who: Who,
+    handler: H,
+) -> Operation<S> {
+    Operation::new(Method::PATCH, routing::patch(handler), path, id, who)
+}
+
 fn delete<S: Store, H: Handler<T, Arc<App<S>>>, T: 'static>(
     path: &'static str,
     id: &'static str,
@@ -248,6 +309,16 @@ impl<S: Store> Operation<S> {
         )
     }
 
+    /// The answer of status 200 can also be told as events of this shape.
+    fn tells<T: JsonSchema>(mut self) -> Self {
+        if let Some((_, answer)) = self.answers.iter_mut().find(|(status, _)| *status == 200)
+            && let Content::Json(whole) = answer.content
+        {
+            answer.content = Content::Either(whole, SchemaGenerator::subschema_for::<T>);
+        }
+        self
+    }
+
     fn events(mut self) -> Self {
         self.events = true;
         self.answer(200, "Events, each with its number as `id`", Content::Events)
@@ -281,8 +352,10 @@ fn failure(status: u16) -> &'static str {
         409 => "It is no longer as the request assumes",
         413 => "The body is too large",
         415 => "The body is not JSON",
+        422 => "With this model nothing can come of it here",
         426 => "The connection has to be upgraded",
-        429 => "Too many wrong tokens",
+        429 => "Too many wrong tokens, or the model's provider takes no more for now",
+        502 => "The model's provider failed, in its own words",
         503 => "Not at the moment",
         _ => "Ward failed",
     }

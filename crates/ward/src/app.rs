@@ -13,11 +13,13 @@ use gate::runtime::Launch;
 use gate::{Gate, GateOptions};
 use protocol::Digest;
 use protocol::sandbox::SandboxStatus;
+use runner::Runner;
+use runner::provider::Registry;
 use server::auth::Tokens;
 use server::{About, Parts, Server};
 use store_sqlite::{DataFolder, SqliteStore};
 
-use crate::folders;
+use crate::{folders, settings};
 
 /// How long a question is open before no answer becomes a no.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -26,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) struct App {
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) gate: Gate<SqliteStore>,
+    pub(crate) runner: Runner<SqliteStore>,
 }
 
 impl App {
@@ -42,7 +45,20 @@ impl App {
         };
         let store = Arc::new(SqliteStore::open(folder)?);
         let gate = Gate::open(Arc::clone(&store), options).await?;
-        Ok(Self { store, gate })
+        let settings = settings::read()?;
+        let registry = Registry::new(&settings.providers, |name| std::env::var(name).ok());
+        let runner = Runner::new(gate.clone(), registry, settings.models);
+        Ok(Self {
+            store,
+            gate,
+            runner,
+        })
+    }
+
+    /// Ends all that runs. What waits for an answer waits on.
+    pub(crate) async fn close(&self) {
+        self.runner.close().await;
+        self.gate.close().await;
     }
 
     /// Ward over HTTP: on this address, or on its socket alone.
@@ -62,6 +78,7 @@ impl App {
         let server = Server::new(Parts {
             about: about.clone(),
             gate: self.gate.clone(),
+            runner: self.runner.clone(),
             tokens: Arc::new(tokens),
             address,
         });

@@ -111,7 +111,7 @@ impl Client {
     /// Ends the Ward of our own, where there is one.
     pub(crate) async fn close(self) {
         if let Way::Own(app, _) = self.way {
-            app.gate.close().await;
+            app.close().await;
         }
     }
 

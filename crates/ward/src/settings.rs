@@ -8,6 +8,16 @@
 //! memory = "8G"
 //! pids = 4096
 //! tmp = "2G"
+//!
+//! [providers]          # who answers for models; keys can also be in the environment
+//! model = "claude-sonnet-4-5"
+//! [providers.work]
+//! base_url = "https://models.example.com/v1"
+//! key_variable = "WORK_KEY"
+//!
+//! [models."claude-*"]  # what they cost, in dollars for a million tokens
+//! input = 3.00
+//! output = 15.00
 //! ```
 //!
 //! A mistake in the file stops Ward: a typing error must not quietly become a weaker wall.
@@ -26,7 +36,7 @@ use crate::size::ByteSize;
 const MINIMUM_VARIABLE: &str = "WARD_SANDBOX_MINIMUM";
 
 /// What is in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// The file that was read, or would be.
     pub(crate) file: PathBuf,
@@ -36,6 +46,10 @@ pub(crate) struct Settings {
     pub(crate) minimum: Tier,
     /// How much a command may use.
     pub(crate) limits: Limits,
+    /// Who answers for models.
+    pub(crate) providers: runner::provider::Settings,
+    /// What models cost.
+    pub(crate) models: runner::price::Models,
 }
 
 /// What is wrong with the settings.
@@ -53,7 +67,7 @@ pub(crate) enum SettingsError {
     Variable(String),
 }
 
-const KNOWN: &str = "Ward knows `minimum` in [sandbox], and `memory`, `pids` and `tmp` in [limits]";
+const KNOWN: &str = "Ward knows `minimum` in [sandbox], `memory`, `pids` and `tmp` in [limits], [providers] and [models]";
 
 /// The file as it is written.
 #[derive(Debug, Default, Deserialize)]
@@ -61,6 +75,8 @@ const KNOWN: &str = "Ward knows `minimum` in [sandbox], and `memory`, `pids` and
 struct Written {
     sandbox: WrittenSandbox,
     limits: WrittenLimits,
+    providers: runner::provider::Settings,
+    models: runner::price::Models,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -118,6 +134,8 @@ fn settings(
             pids: written.limits.pids.map_or(usual.pids, |pids| pids.get()),
             tmp: written.limits.tmp.map_or(usual.tmp, |size| size.0),
         },
+        providers: written.providers,
+        models: written.models,
     })
 }
 
@@ -167,13 +185,8 @@ mod tests {
     fn without_a_file_the_strongest_tier_is_demanded_and_builds_fit_the_limits() {
         let settings = settings("s.toml".into(), None, None).unwrap();
         assert_eq!(
-            settings,
-            Settings {
-                file: "s.toml".into(),
-                found: false,
-                minimum: Tier::Room,
-                limits: usual_limits(),
-            }
+            (settings.found, settings.minimum, settings.limits),
+            (false, Tier::Room, usual_limits())
         );
         assert!(settings.limits.memory > 256 << 20);
     }
@@ -215,6 +228,8 @@ mod tests {
             "[limits]\npids = 0\n",
             "[limits]\npids = \n",
             "sandbox = 3\n",
+            "[providers.work]\nurl = \"x\"\n",
+            "[models.\"gpt-5\"]\ninputs = 3\n",
         ]
         .map(|text| read(text).unwrap_err());
         insta::assert_snapshot!(mistakes.join("\n"));

@@ -18,6 +18,9 @@ use gate::{Actor, Gate, GateOptions};
 use hyper_util::rt::TokioIo;
 use protocol::Mode;
 use protocol::sandbox::{LayerStatus, SandboxStatus, Tier};
+use runner::Runner;
+use runner::price::Models;
+use runner::provider::{Registry, Settings};
 use serde_json::Value;
 use server::auth::{NewAgent, Tokens};
 use server::{About, Parts, Server};
@@ -100,6 +103,11 @@ impl Ward {
         let server = Server::new(Parts {
             about: about(),
             gate: gate.clone(),
+            runner: Runner::new(
+                gate.clone(),
+                Registry::new(&Settings::default(), |_| None),
+                Models::default(),
+            ),
             tokens: Arc::clone(&tokens),
             address: Some(address),
         });

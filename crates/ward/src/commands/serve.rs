@@ -113,6 +113,7 @@ async fn serve(
     });
     record(&app.store, "ward.started", started).await?;
     app.gate.wake()?;
+    app.runner.take_up().await?;
     greet(addr, &about, server.login_link()?.as_deref()).context("Standard output is closed")?;
     if let (Some(opener), Some(link)) = (&opener, server.login_link()?) {
         opener.open(&link);
@@ -124,7 +125,7 @@ async fn serve(
         }),
         server::serve_unix(socket, server.router(), stop.cancelled()),
     );
-    app.gate.close().await;
+    app.close().await;
     record(
         &app.store,
         "ward.stopped",

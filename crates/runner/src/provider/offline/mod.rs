@@ -43,6 +43,11 @@ impl Provider for Offline {
     fn turn(&self, request: TurnRequest, cancel: CancellationToken) -> Deltas {
         let deltas = deltas(&request, reply(&request));
         futures_util::stream::iter(deltas)
+            .then(|delta| async {
+                // Word by word, as others come over a network.
+                tokio::task::yield_now().await;
+                delta
+            })
             .scan(false, move |over, delta| {
                 let next = match (*over, cancel.is_cancelled()) {
                     (true, _) => None,

@@ -18,6 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::{Endpoint, HttpProvider, Offline, Provider, ProviderError, Retries, Timeouts, Wire};
 pub use settings::{EndpointSettings, Key, Settings};
 
+/// The variable that names the model where neither a role nor a request does.
+const MODEL: &str = "WARD_MODEL";
+
 /// A provider that Ward knows by name.
 struct Known {
     name: &'static str,
@@ -185,16 +188,15 @@ impl Registry {
         Self {
             places,
             local,
-            model: match (&settings.model, usual) {
-                (Some(model), _) => model.clone(),
-                (None, Some(model)) => model.to_owned(),
-                (None, None) => Offline::NAME.to_owned(),
-            },
+            model: variable(MODEL)
+                .or_else(|| settings.model.clone())
+                .or_else(|| usual.map(str::to_owned))
+                .unwrap_or_else(|| Offline::NAME.to_owned()),
         }
     }
 
-    /// The model where neither a role nor a request names one: the one of the settings, or one of
-    /// the first provider that has a key, or `offline`.
+    /// The model where neither a role nor a request names one: the one in WARD_MODEL or of the
+    /// settings, or one of the first provider that has a key, or `offline`.
     #[must_use]
     pub fn default_model(&self) -> &str {
         &self.model

@@ -1,0 +1,401 @@
+//! The loop: the model is asked, what it calls is done through the gate, and it is asked again,
+//! until it has said what it wanted to.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use protocol::session::{
+    Completed, Limits, MessageCompleted, Origin, SessionEvent, SessionState, StopReason,
+    TurnDropped, UsageTold,
+};
+use protocol::{ErrorKind, Failure};
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, least};
+use crate::calls::Made;
+use crate::journal::Page;
+use crate::provider::{Stop, ToolCall, Turn};
+use crate::runner::Inner;
+use crate::session::history::{Entry, Said};
+use crate::session::{End, Session};
+
+/// How often a turn that came to nothing is asked for again.
+const AGAIN: usize = 2;
+/// How often a conversation is made shorter for one turn.
+const SHORTER: usize = 3;
+
+impl<S: Store> Inner<S> {
+    /// Runs an agent until it stops, and writes how it did.
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        session: Arc<Session>,
+        cancel: CancellationToken,
+        made: Made,
+    ) {
+        loop {
+            let worked = self.work(&session, &cancel, made).await;
+            if self.stop.is_cancelled() {
+                // Ward ends: the next one takes it up from what is written.
+                return;
+            }
+            match self.finish(&session, worked).await {
+                Ok(true) => return,
+                // Somebody said something meanwhile.
+                Ok(false) => {}
+                Err(failure) => {
+                    tracing::error!(%failure, session = session.id, "the end of a session could not be written");
+                    session.end(End::Failed(failure.into()));
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn work(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        cancel: &CancellationToken,
+        made: Made,
+    ) -> Result<StopReason, Failure> {
+        let record = session.record().clone();
+        let mut agent = self.agent(&record).await?;
+        let open = self.open_calls(session).await?;
+        if !open.is_empty() {
+            let limits = least(&agent.limits, &record.limits);
+            if let Some(stop) = self
+                .do_calls(session, &agent, &limits, &open, made, cancel)
+                .await?
+            {
+                return Ok(stop);
+            }
+        }
+        let mut again = 0;
+        let mut shorter = 0;
+        loop {
+            self.take_queued(session).await?;
+            let record = session.record().clone();
+            if agent.is_other_than(&record) {
+                agent = self.agent(&record).await?;
+            }
+            let limits = least(&agent.limits, &record.limits);
+            if let Some(stop) = reached(&limits, &record) {
+                return Ok(stop);
+            }
+            let (messages, calls) = {
+                let mut pen = session.pen.lock().await;
+                let history = self.history(session, &mut pen).await?;
+                (history.told(), history.calls())
+            };
+            let asked = self.turn(session, &agent, messages, calls, cancel);
+            let turn = match self.in_time(session, &limits, asked).await? {
+                InTime::Late => {
+                    self.drop_turn(session, "its time is up").await?;
+                    return Ok(StopReason::TimeLimit);
+                }
+                InTime::Done(Ok(turn)) => turn,
+                InTime::Done(Err(failure)) => match failure.kind {
+                    _ if cancel.is_cancelled() => {
+                        self.drop_turn(session, "it was cancelled").await?;
+                        return Ok(StopReason::Cancelled);
+                    }
+                    ErrorKind::ContextFull if shorter < SHORTER => {
+                        shorter += 1;
+                        self.drop_turn(session, "the conversation is too long")
+                            .await?;
+                        if self.compact(session, &agent, cancel).await? {
+                            continue;
+                        }
+                        return Err(failure);
+                    }
+                    _ => {
+                        self.drop_turn(session, "it failed").await?;
+                        return Err(failure);
+                    }
+                },
+            };
+            if turn.stop == Stop::MalformedCall && again < AGAIN {
+                again += 1;
+                self.drop_turn(
+                    session,
+                    "the model's call cannot be read; it is asked again",
+                )
+                .await?;
+                continue;
+            }
+            if turn.stop == Stop::ContextFull && shorter < SHORTER {
+                shorter += 1;
+                self.drop_turn(session, "the conversation is too long")
+                    .await?;
+                if self.compact(session, &agent, cancel).await? {
+                    continue;
+                }
+            }
+            let stop = turn.stop.clone();
+            let input = turn.usage.total();
+            self.keep_turn(session, &agent, turn).await?;
+            let open = self.open_calls(session).await?;
+            if !open.is_empty() {
+                if !matches!(stop, Stop::ToolUse | Stop::EndTurn | Stop::Other(_)) {
+                    self.not_done(session, &open).await?;
+                } else if let Some(stop) = self
+                    .do_calls(session, &agent, &limits, &open, Made::Now, cancel)
+                    .await?
+                {
+                    return Ok(stop);
+                }
+            }
+            (again, shorter) = (0, 0);
+            match stop {
+                Stop::ToolUse | Stop::Paused => {}
+                Stop::EndTurn | Stop::Other(_) if !open.is_empty() => {}
+                Stop::EndTurn | Stop::Other(_) => return Ok(StopReason::Done),
+                Stop::MaxTokens | Stop::ContextFull => return Ok(StopReason::Length),
+                Stop::Refusal => return Ok(StopReason::Refusal),
+                Stop::ContentFilter => return Ok(StopReason::ContentFilter),
+                Stop::MalformedCall => {
+                    return Err(Failure::new(
+                        ErrorKind::BadStream,
+                        "The model called a tool in a way that nobody can read, again and again. Say it in other words, or choose another model.",
+                    ));
+                }
+            }
+            // Before the model has to refuse: what it read will be read again, and more.
+            if agent
+                .known
+                .context
+                .is_some_and(|most| input > most / 10 * 8)
+            {
+                self.compact(session, &agent, cancel).await?;
+            }
+        }
+    }
+
+    async fn open_calls(&self, session: &Session) -> Result<Vec<(u64, ToolCall)>, Failure> {
+        let mut pen = session.pen.lock().await;
+        Ok(self.history(session, &mut pen).await?.open_calls())
+    }
+
+    /// Makes calls. Says why the agent stops, where it does.
+    async fn do_calls(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        agent: &Agent,
+        limits: &Limits,
+        open: &[(u64, ToolCall)],
+        made: Made,
+        cancel: &CancellationToken,
+    ) -> Result<Option<StopReason>, Failure> {
+        let until = cancel.child_token();
+        let calls = self.calls(session, agent, open, made, &until);
+        tokio::pin!(calls);
+        let stop = match self.in_time(session, limits, &mut calls).await? {
+            InTime::Done(done) => {
+                done?;
+                cancel.is_cancelled().then_some(StopReason::Cancelled)
+            }
+            InTime::Late => {
+                // What runs is ended, and that is what came of it.
+                until.cancel();
+                calls.await?;
+                Some(StopReason::TimeLimit)
+            }
+        };
+        Ok(stop)
+    }
+
+    /// Waits for something no longer than there is time to work. Waiting for a person is not work.
+    async fn in_time<T>(
+        &self,
+        session: &Session,
+        limits: &Limits,
+        work: impl Future<Output = T>,
+    ) -> Result<InTime<T>, Failure> {
+        tokio::pin!(work);
+        let mut status = session.follow();
+        let worked = |session: &Session| Duration::from_millis(session.record().progress.worked_ms);
+        loop {
+            let working = status.borrow_and_update().state != SessionState::Waiting;
+            let began = Instant::now();
+            let left = limits
+                .seconds
+                .map(|seconds| Duration::from_secs(seconds).saturating_sub(worked(session)));
+            let done = tokio::select! {
+                biased;
+                done = &mut work => Some(InTime::Done(done)),
+                () = after(left), if working => Some(InTime::Late),
+                () = self.stop.cancelled() => {
+                    // What is written is all that is known; nothing more is.
+                    return Err(Failure::new(ErrorKind::ShuttingDown, "Ward ends."));
+                }
+                _ = status.changed() => None,
+            };
+            if working {
+                let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                session.record().progress.worked_ms += took;
+            }
+            if let Some(done) = done {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Messages that came meanwhile take their place.
+    async fn take_queued(&self, session: &Session) -> Result<(), Failure> {
+        let mut pen = session.pen.lock().await;
+        let history = self.history(session, &mut pen).await?;
+        let count = history.queued();
+        if count == 0 {
+            return Ok(());
+        }
+        let page = Page::default().entry(Entry::Taken { count });
+        self.write(session, history, page, |_| ()).await.map(drop)
+    }
+
+    /// A turn is whole: it is kept, counted and told.
+    async fn keep_turn(&self, session: &Session, agent: &Agent, turn: Turn) -> Result<(), Failure> {
+        let Turn {
+            mut message, usage, ..
+        } = turn;
+        message.origin = match session.above {
+            Some(_) => Origin::SubAgent(agent.role.clone()),
+            None => Origin::Role(agent.role.clone()),
+        };
+        let cost = agent.known.cost(&usage);
+        let mut pen = session.pen.lock().await;
+        let history = self.history(session, &mut pen).await?;
+        let (total, spent, number) = {
+            let progress = &session.record().progress;
+            let mut total = progress.usage;
+            total += usage;
+            let spent = match progress.turns {
+                0 => cost,
+                _ => progress.cost.zip(cost).map(|(one, other)| one + other),
+            };
+            (total, spent, progress.turns + 1)
+        };
+        let id = format!("{}-t{number}", session.id);
+        let page = Page::event(SessionEvent::MessageCompleted(MessageCompleted {
+            message_id: id.clone(),
+            origin: message.origin.clone(),
+            text: message.text(),
+            calls: message
+                .tool_calls()
+                .map(|call| call.call_id.clone())
+                .collect(),
+        }))
+        .and(SessionEvent::Usage(UsageTold {
+            turn: usage,
+            total,
+            cost: spent.map(|micros| micros as f64 / 1e6),
+        }))
+        .entry(Entry::Message(Said {
+            id,
+            message: Arc::new(message),
+        }));
+        self.write(session, history, page, |progress| {
+            progress.turns = number;
+            progress.usage = total;
+            progress.cost = spent;
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Calls of a turn that ended in its middle: they are not made.
+    async fn not_done(&self, session: &Session, open: &[(u64, ToolCall)]) -> Result<(), Failure> {
+        for (_, call) in open {
+            let failure = Failure::new(
+                ErrorKind::Cancelled,
+                "Your turn ended before its end, so this was not done.",
+            );
+            self.came(session, call, Err(failure), Instant::now())
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn drop_turn(&self, session: &Session, reason: &str) -> Result<(), Failure> {
+        let dropped = SessionEvent::TurnDropped(TurnDropped {
+            reason: reason.to_owned(),
+        });
+        self.tell(session, &[dropped]).await.map(drop)
+    }
+
+    /// Writes how a session stopped. Not, where it was done and somebody said something meanwhile.
+    async fn finish(
+        &self,
+        session: &Session,
+        worked: Result<StopReason, Failure>,
+    ) -> Result<bool, Failure> {
+        let mut pen = session.pen.lock().await;
+        let history = self.history(session, &mut pen).await?;
+        if matches!(worked, Ok(StopReason::Done)) && history.queued() > 0 {
+            return Ok(false);
+        }
+        let (end, state) = match worked {
+            Ok(stop) => {
+                let progress = session.record().progress.clone();
+                let completed = Completed {
+                    stop,
+                    output: history.last_words(),
+                    usage: progress.usage,
+                    cost: progress.dollars(),
+                };
+                (End::Completed(completed), SessionState::Idle)
+            }
+            Err(failure) => (
+                End::Failed(failure.with("session_id", session.id.as_str()).into()),
+                SessionState::Failed,
+            ),
+        };
+        let event = match &end {
+            End::Completed(completed) => SessionEvent::Completed(completed.clone()),
+            End::Failed(failed) => SessionEvent::Failed(failed.clone()),
+        };
+        self.write(session, history, Page::event(event), |progress| {
+            progress.state = state;
+        })
+        .await?;
+        session.end(end);
+        // The store has it, should it be needed again.
+        *pen = None;
+        Ok(true)
+    }
+}
+
+/// Something that was waited for.
+enum InTime<T> {
+    Done(T),
+    Late,
+}
+
+async fn after(left: Option<Duration>) {
+    match left {
+        Some(left) => tokio::time::sleep(left).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Which limit is reached, if one is.
+fn reached(limits: &Limits, record: &crate::session::record::Record) -> Option<StopReason> {
+    let progress = &record.progress;
+    let is = |limit: Option<u64>, used: u64| limit.is_some_and(|most| used >= most);
+    if is(limits.turns, progress.turns) {
+        Some(StopReason::TurnLimit)
+    } else if is(limits.tokens, progress.usage.total()) {
+        Some(StopReason::TokenLimit)
+    } else if limits
+        .cost
+        .is_some_and(|most| progress.dollars().unwrap_or(0.0) >= most)
+    {
+        Some(StopReason::CostLimit)
+    } else if is(
+        limits.seconds.map(|seconds| seconds * 1000),
+        progress.worked_ms,
+    ) {
+        Some(StopReason::TimeLimit)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,643 @@
+//! All sessions: begun, found, spoken to, changed, forked, deleted, and taken up again after a
+//! restart.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gate::{Actor, Ask, Gate};
+use protocol::session::{
+    Changed, Input, Limits, Models as ModelsTold, Origin, PatchSession, PostMessage, PostSession,
+    ProviderInfo, Received, SessionEvent, SessionInfo, SessionState, Started,
+};
+use protocol::{Digest, ErrorKind, Failure, Mode};
+use serde_json::json;
+use store::{Seq, Store};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::calls::Made;
+use crate::journal::{Page, now, unwritten};
+use crate::price::Models;
+use crate::provider::{Message, Part, Registry};
+use crate::session::Session;
+use crate::session::history::{Entry, Said};
+use crate::session::record::{Progress, Record};
+
+/// Sessions that run at once, of all persons.
+const MAX_RUNNING: usize = 512;
+/// The longest message, its pictures aside.
+const MAX_TEXT: usize = 1024 * 1024;
+/// Messages that may wait for a busy agent.
+const MAX_QUEUED: usize = 64;
+
+/// Runs agents. Clones are the same runner.
+pub struct Runner<S: Store>(pub(crate) Arc<Inner<S>>);
+
+impl<S: Store> Clone for Runner<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Store> std::fmt::Debug for Runner<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runner").finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Inner<S: Store> {
+    pub(crate) gate: Gate<S>,
+    pub(crate) registry: Registry,
+    pub(crate) models: Models,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// Cancelled when Ward ends.
+    pub(crate) stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// How a session begins.
+pub(crate) struct Beginning {
+    pub(crate) id: String,
+    pub(crate) actor: Actor,
+    pub(crate) role: String,
+    pub(crate) parents: Vec<String>,
+    /// The model that was asked for.
+    pub(crate) model: Option<String>,
+    /// The model where neither the request nor the role names one.
+    pub(crate) fallback: Option<String>,
+    pub(crate) mode: Mode,
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) ask: Ask,
+    pub(crate) parent: Option<String>,
+    pub(crate) root: String,
+    pub(crate) depth: usize,
+    pub(crate) limits: Limits,
+    pub(crate) origin: Origin,
+    pub(crate) input: Input,
+}
+
+impl<S: Store> Runner<S> {
+    /// A runner that knows no sessions yet.
+    #[must_use]
+    pub fn new(gate: Gate<S>, registry: Registry, models: Models) -> Self {
+        Self(Arc::new(Inner {
+            gate,
+            registry,
+            models,
+            sessions: Mutex::default(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }))
+    }
+
+    /// Takes up the sessions that there are: those that wait for a person wait on, those that were
+    /// cut off say so. Only whoever stays for long enough to run them should.
+    pub async fn take_up(&self) -> Result<(), Failure> {
+        self.0.take_up().await
+    }
+
+    /// Begins a session, and answers it and the number of its first event. The same id with the
+    /// same content finds the same session.
+    pub async fn begin(
+        &self,
+        actor: &Actor,
+        asked: PostSession,
+    ) -> Result<(Arc<Session>, Seq), Failure> {
+        let id = match &asked.id {
+            Some(id) => checked(id)?.to_owned(),
+            None => new_id()?,
+        };
+        let mode = match (asked.mode, actor) {
+            (Some(mode), _) => mode,
+            (None, Actor::Agent(agent)) => agent.mode,
+            (None, Actor::Person(_)) => Mode::Sandbox,
+        };
+        let role = match (asked.role, actor) {
+            (Some(role), _) => role,
+            (None, Actor::Agent(agent)) => agent.role.clone(),
+            (None, Actor::Person(_)) => policy::builtin::DEFAULT_ROLE.to_owned(),
+        };
+        let beginning = Beginning {
+            root: id.clone(),
+            id,
+            actor: actor.clone(),
+            role,
+            parents: Vec::new(),
+            model: asked.model,
+            fallback: None,
+            mode,
+            workspace: asked.workspace.map(PathBuf::from),
+            ask: asked.ask,
+            parent: None,
+            depth: 0,
+            limits: asked.limits,
+            origin: origin_of(actor),
+            input: asked.input,
+        };
+        let session = self.0.begin(beginning, None).await?;
+        Ok((session, Seq::START))
+    }
+
+    /// Says something to a session's agent, and answers the number of the last event before it.
+    /// Nothing at all goes on where the session had failed.
+    pub async fn say(
+        &self,
+        actor: &Actor,
+        id: &str,
+        asked: PostMessage,
+    ) -> Result<(Arc<Session>, Seq), Failure> {
+        let session = self.session(actor, id)?;
+        if session.record().parent.is_some() {
+            return Err(Failure::new(
+                ErrorKind::Forbidden,
+                "This is the session of a sub-agent, which answers to the agent that called it. Speak to that one.",
+            ));
+        }
+        let change = PatchSession {
+            title: None,
+            role: asked.role.clone(),
+            model: asked.model.clone(),
+            mode: asked.mode,
+        };
+        if change != PatchSession::default() {
+            self.change(actor, id, change).await?;
+        }
+        if let Some(limits) = &asked.limits {
+            session.record().limits = limits.clone();
+        }
+        let before = self.0.say(&session, origin_of(actor), &asked).await?;
+        Ok((session, before))
+    }
+
+    /// Changes what a session is called, or its role, model or mode from the next turn on.
+    pub async fn change(
+        &self,
+        actor: &Actor,
+        id: &str,
+        change: PatchSession,
+    ) -> Result<SessionInfo, Failure> {
+        let session = self.session(actor, id)?;
+        if let Actor::Agent(_) = actor
+            && change.title.is_none()
+        {
+            actor.must_be_person("choose its role, model or mode")?;
+        }
+        self.0.change(&session, change).await?;
+        Ok(session.info())
+    }
+
+    /// A session of this actor's, or of the person's agents.
+    pub fn session(&self, actor: &Actor, id: &str) -> Result<Arc<Session>, Failure> {
+        let found = self.0.find(id);
+        found
+            .filter(|session| session.record().is_seen_by(actor))
+            .ok_or_else(|| no_session(id))
+    }
+
+    /// All of them, the latest first; sub-agents' aside.
+    #[must_use]
+    pub fn list(&self, actor: &Actor) -> Vec<SessionInfo> {
+        let mut list: Vec<SessionInfo> = {
+            let sessions = self.0.sessions();
+            let seen = sessions.values().filter(|session| {
+                let record = session.record();
+                record.parent.is_none() && record.is_seen_by(actor)
+            });
+            seen.map(|session| session.info()).collect()
+        };
+        list.sort_by(|a, b| {
+            let by_time = b.updated_at.cmp(&a.updated_at);
+            by_time.then_with(|| b.session_id.cmp(&a.session_id))
+        });
+        list
+    }
+
+    /// Ends what runs of a session, and of the sub-agents below it.
+    pub fn cancel(&self, actor: &Actor, id: &str) -> Result<SessionInfo, Failure> {
+        let session = self.session(actor, id)?;
+        session.cancel();
+        Ok(session.info())
+    }
+
+    /// Deletes a session and its sub-agents'. What it did stays in the ledger.
+    pub async fn delete(&self, actor: &Actor, id: &str) -> Result<SessionInfo, Failure> {
+        let session = self.session(actor, id)?;
+        if session.cancel() {
+            let ends = session.ends();
+            if session.runs() {
+                session.stopped(ends).await;
+            }
+        }
+        let below: Vec<String> = {
+            let sessions = self.0.sessions();
+            let below = sessions.values().filter(|other| {
+                let record = other.record();
+                record.root == id || record.id == id
+            });
+            below.map(|session| session.id.clone()).collect()
+        };
+        for id in below {
+            self.0.delete(&id).await?;
+            if let Some(deleted) = self.0.sessions().remove(&id) {
+                deleted.gone.cancel();
+            }
+        }
+        Ok(session.info())
+    }
+
+    /// A new session that knows another's conversation up to an event.
+    pub async fn fork(
+        &self,
+        actor: &Actor,
+        id: &str,
+        at: Option<u64>,
+    ) -> Result<SessionInfo, Failure> {
+        let session = self.session(actor, id)?;
+        let forked = self.0.fork(&session, actor, at).await?;
+        Ok(forked.info())
+    }
+
+    /// The models that can be had here, and why the others cannot.
+    pub async fn models(&self) -> ModelsTold {
+        let list = self.0.registry.list().await;
+        let told = |listing: crate::provider::Listing| ProviderInfo {
+            provider: listing.provider,
+            wire: json!(listing.wire).as_str().unwrap_or_default().to_owned(),
+            base_url: listing.base_url,
+            models: listing.models,
+            unusable: listing.unusable,
+        };
+        ModelsTold {
+            default: self.0.registry.default_model().to_owned(),
+            providers: list.into_iter().map(told).collect(),
+        }
+    }
+
+    /// Lets go of everything that runs. What is written is where the next Ward goes on.
+    pub async fn close(&self) {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+}
+
+impl<S: Store> Inner<S> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        // Nothing panics while it is held.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
+        self.sessions().get(id).cloned()
+    }
+
+    /// The model a role asks for.
+    pub(crate) fn model_of(&self, role: &policy::Role) -> Option<String> {
+        match (&role.provider, &role.model) {
+            (Some(provider), Some(model)) if !model.contains('/') => {
+                Some(format!("{provider}/{model}"))
+            }
+            (_, Some(model)) => Some(model.clone()),
+            (_, None) => None,
+        }
+    }
+
+    /// Begins a session and lets it run.
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        beginning: Beginning,
+        above: Option<(Arc<Session>, String)>,
+    ) -> Result<Arc<Session>, Failure> {
+        let Beginning {
+            id,
+            actor,
+            role,
+            parents,
+            model,
+            fallback,
+            mode,
+            workspace,
+            ask,
+            parent,
+            root,
+            depth,
+            limits,
+            origin,
+            input,
+        } = beginning;
+        let (message, title) = message(&input, origin.clone())?;
+        let content = Digest::of(
+            json!([input, role, model, mode, workspace, limits, actor])
+                .to_string()
+                .as_bytes(),
+        );
+        if let Some(known) = self.find(&id) {
+            let same = known.record().content == content;
+            return match same {
+                true => Ok(known),
+                false => Err(Failure::new(
+                    ErrorKind::Conflict,
+                    "A session with this id and other content was begun before. Give each its own id.",
+                )),
+            };
+        }
+        let running = self.sessions().values().filter(|one| one.runs()).count();
+        if running >= MAX_RUNNING {
+            return Err(Failure::new(
+                ErrorKind::Busy,
+                format!("{MAX_RUNNING} sessions run already. Wait for one of them, or cancel one."),
+            ));
+        }
+        let brief = self
+            .gate
+            .brief(&actor, &role, &parents, workspace.as_deref())
+            .await?;
+        let model = model
+            .or_else(|| self.model_of(&brief.role))
+            .or(fallback)
+            .unwrap_or_else(|| self.registry.default_model().to_owned());
+        // Before anything is begun: a model that cannot be had, a key that is missing.
+        let resolved = self.registry.resolve(&model).await;
+        resolved.map_err(crate::agent::failure)?;
+        let at = now().0;
+        let record = Record {
+            id: id.clone(),
+            actor,
+            workspace: brief.workspace,
+            ask,
+            parent: parent.clone(),
+            call: above.as_ref().map(|(_, call)| call.clone()),
+            root,
+            depth,
+            content,
+            limits,
+            created_at: at,
+            progress: Progress {
+                title,
+                state: SessionState::Running,
+                role: role.clone(),
+                parents,
+                model: model.clone(),
+                mode,
+                turns: 0,
+                usage: Default::default(),
+                cost: None,
+                worked_ms: 0,
+                updated_at: at,
+            },
+        };
+        let workspace = record.workspace.display().to_string();
+        let session = Arc::new(Session::new(record, above).map_err(unwritten)?);
+        let message_id = format!("{id}-m1");
+        let page = Page::event(SessionEvent::Started(Started {
+            session_id: id.clone(),
+            role,
+            model,
+            mode,
+            workspace,
+            parent,
+            forked_from: None,
+        }))
+        .and(received(&message_id, &message))
+        .entry(Entry::Message(Said {
+            id: message_id,
+            message: Arc::new(message),
+        }));
+        self.create(&session, page).await?;
+        self.sessions().insert(id, Arc::clone(&session));
+        self.start(&session, Made::Now);
+        Ok(session)
+    }
+
+    /// Lets a session run.
+    pub(crate) fn start(self: &Arc<Self>, session: &Arc<Session>, made: Made) {
+        let cancel = session.begin();
+        let run = Arc::clone(self).run(Arc::clone(session), cancel, made);
+        self.tasks.spawn(run);
+    }
+
+    /// A message for a session: in its place where nothing runs, in line where something does.
+    async fn say(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        origin: Origin,
+        asked: &PostMessage,
+    ) -> Result<Seq, Failure> {
+        let empty = is_empty(&asked.input);
+        let mut pen = session.pen.lock().await;
+        let history = self.history(session, &mut pen).await?;
+        let head = self.head(session).await?;
+        let runs = session.runs();
+        if empty {
+            let failed = session.record().progress.state == SessionState::Failed;
+            if runs || !failed {
+                return Err(nothing_said());
+            }
+        } else {
+            let number = history.all().len() + history.queued() + 1;
+            let id = match &asked.id {
+                Some(id) => format!("{}-{}", session.id, checked(id)?),
+                None => format!("{}-m{number}", session.id),
+            };
+            if asked.id.is_some() && history.knows(&id) {
+                return Ok(head);
+            }
+            if history.queued() >= MAX_QUEUED {
+                return Err(Failure::new(
+                    ErrorKind::Busy,
+                    format!("{MAX_QUEUED} messages wait for this agent already."),
+                ));
+            }
+            let (message, _) = message(&asked.input, origin)?;
+            let event = received(&id, &message);
+            let said = Said {
+                id,
+                message: Arc::new(message),
+            };
+            let entry = match runs {
+                true => Entry::Queued(said),
+                false => Entry::Message(said),
+            };
+            let page = Page::event(event).entry(entry);
+            self.write(session, history, page, |_| ()).await?;
+        }
+        if !runs {
+            let page = Page::default();
+            self.write(session, history, page, |progress| {
+                progress.state = SessionState::Running;
+            })
+            .await?;
+            self.start(session, Made::Before);
+        }
+        Ok(head)
+    }
+
+    /// Where a session's events are.
+    async fn head(&self, session: &Session) -> Result<Seq, Failure> {
+        let last = self.gate.store().tail(&session.stream, 1).await;
+        let last = last.map_err(unwritten)?;
+        Ok(last.last().map_or(Seq::START, |event| event.seq))
+    }
+
+    async fn change(&self, session: &Session, change: PatchSession) -> Result<(), Failure> {
+        let PatchSession {
+            title,
+            role,
+            mut model,
+            mode,
+        } = change;
+        let title = title.map(|title| title_of(&title));
+        if let Some(role) = &role {
+            let (actor, workspace) = {
+                let record = session.record();
+                (record.actor.clone(), record.workspace.clone())
+            };
+            let brief = self.gate.brief(&actor, role, &[], Some(&workspace)).await?;
+            model = model.or_else(|| self.model_of(&brief.role));
+        }
+        if let Some(model) = &model {
+            let resolved = self.registry.resolve(model).await;
+            resolved.map_err(crate::agent::failure)?;
+        }
+        let changed = SessionEvent::Changed(Changed {
+            role: role.clone(),
+            model: model.clone(),
+            mode,
+            title: title.clone(),
+            handoff: false,
+        });
+        let mut pen = session.pen.lock().await;
+        let history = self.history(session, &mut pen).await?;
+        self.write(session, history, Page::event(changed), |progress| {
+            if let Some(title) = title {
+                progress.title = title;
+            }
+            if let Some(role) = role {
+                progress.role = role;
+                // A person's choice stands for itself.
+                progress.parents.clear();
+            }
+            if let Some(model) = model {
+                progress.model = model;
+            }
+            if let Some(mode) = mode {
+                progress.mode = mode;
+            }
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+/// Where a role, a model and the rest come from when nothing is said.
+fn origin_of(actor: &Actor) -> Origin {
+    match actor {
+        Actor::Person(_) => Origin::User,
+        Actor::Agent(agent) => Origin::Client(agent.id.clone()),
+    }
+}
+
+pub(crate) fn received(id: &str, message: &Message) -> SessionEvent {
+    let images = message.content.iter();
+    SessionEvent::Received(Received {
+        message_id: id.to_owned(),
+        origin: message.origin.clone(),
+        text: message.text(),
+        images: images.filter(|part| matches!(part, Part::Image(_))).count(),
+    })
+}
+
+fn is_empty(input: &Input) -> bool {
+    match input {
+        Input::Text(text) => text.trim().is_empty(),
+        Input::Parts(parts) => parts.text.trim().is_empty() && parts.images.is_empty(),
+    }
+}
+
+/// What is said, as a message, and what a session that begins so is called.
+fn message(input: &Input, origin: Origin) -> Result<(Message, String), Failure> {
+    if is_empty(input) {
+        return Err(nothing_said());
+    }
+    let (text, images) = match input {
+        Input::Text(text) => (text, &[][..]),
+        Input::Parts(parts) => (&parts.text, &parts.images[..]),
+    };
+    if text.len() > MAX_TEXT {
+        return Err(Failure::new(
+            ErrorKind::TooLarge,
+            format!(
+                "A message has at most {} KiB. Put the rest into a file.",
+                MAX_TEXT / 1024
+            ),
+        )
+        .with("field", "input"));
+    }
+    for image in images {
+        let known = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+        if !known.contains(&image.media_type.as_str()) {
+            return Err(Failure::new(
+                ErrorKind::InvalidParams,
+                format!("A picture is one of {}.", known.join(", ")),
+            )
+            .with("field", "input.images"));
+        }
+    }
+    let mut message = Message::user(text.clone());
+    message.origin = origin;
+    message
+        .content
+        .extend(images.iter().cloned().map(Part::Image));
+    Ok((message, title_of(text)))
+}
+
+fn nothing_said() -> Failure {
+    Failure::new(
+        ErrorKind::InvalidParams,
+        "`input` says nothing. Say what the agent shall do.",
+    )
+    .with("field", "input")
+}
+
+/// The first line, in a length that fits a list.
+fn title_of(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default().trim();
+    let mut title: String = line.chars().take(80).collect();
+    if title.len() < line.len() {
+        title.push('…');
+    }
+    title
+}
+
+fn no_session(id: &str) -> Failure {
+    let shown: String = id.chars().take(100).collect();
+    Failure::new(
+        ErrorKind::Unknown,
+        format!("There is no session `{shown}` that is yours."),
+    )
+}
+
+/// Ids are parts of the names of streams and actions.
+fn checked(id: &str) -> Result<&str, Failure> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    if !id.is_empty() && id.len() <= 50 && id.bytes().all(good) {
+        return Ok(id);
+    }
+    Err(Failure::new(
+        ErrorKind::InvalidParams,
+        "`id` has 1 to 50 letters, digits, `_` or `-`.",
+    )
+    .with("field", "id"))
+}
+
+pub(crate) fn new_id() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 12];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::new(
+            ErrorKind::Internal,
+            format!("The system gives no random numbers: {error}."),
+        )
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,91 @@
+//! What is known of every session without reading it: who it belongs to, how far it is.
+
+use std::path::PathBuf;
+
+use gate::{Actor, Ask};
+use protocol::session::{Limits, SessionInfo, SessionState, Usage};
+use protocol::{Digest, Mode};
+use serde::{Deserialize, Serialize};
+
+/// A session, as the index has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) id: String,
+    /// Whose it is, as they authenticated.
+    pub(crate) actor: Actor,
+    pub(crate) workspace: PathBuf,
+    pub(crate) ask: Ask,
+    /// The session whose agent called this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
+    /// The call that waits for it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<String>,
+    /// The one that all the actions are done for: its own, or that of the first of its parents.
+    pub(crate) root: String,
+    /// How many agents stand above it.
+    pub(crate) depth: usize,
+    /// What it was asked for with, so that the same again is the same.
+    pub(crate) content: Digest,
+    pub(crate) limits: Limits,
+    pub(crate) created_at: u64,
+    #[serde(flatten)]
+    pub(crate) progress: Progress,
+}
+
+/// What changes of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    pub(crate) title: String,
+    pub(crate) state: SessionState,
+    pub(crate) role: String,
+    /// On whose behalf: the roles that called or handed over. It may do what all of them may.
+    pub(crate) parents: Vec<String>,
+    pub(crate) model: String,
+    pub(crate) mode: Mode,
+    pub(crate) turns: u64,
+    pub(crate) usage: Usage,
+    /// What it cost, in millionths of a dollar; nothing where a price is not known.
+    pub(crate) cost: Option<u64>,
+    /// How long it has worked.
+    pub(crate) worked_ms: u64,
+    pub(crate) updated_at: u64,
+}
+
+impl Record {
+    /// As it is listed.
+    pub(crate) fn info(&self) -> SessionInfo {
+        let progress = &self.progress;
+        SessionInfo {
+            session_id: self.id.clone(),
+            title: progress.title.clone(),
+            state: progress.state,
+            role: progress.role.clone(),
+            model: progress.model.clone(),
+            mode: progress.mode,
+            workspace: self.workspace.display().to_string(),
+            actor: self.actor.name(),
+            parent: self.parent.clone(),
+            turns: progress.turns,
+            usage: progress.usage,
+            cost: self.progress.dollars(),
+            created_at: self.created_at,
+            updated_at: progress.updated_at,
+        }
+    }
+
+    /// Whether this actor may look at it: its own, and a person those of their agents.
+    pub(crate) fn is_seen_by(&self, actor: &Actor) -> bool {
+        match actor {
+            Actor::Person(person) => self.actor.person() == person,
+            Actor::Agent(_) => self.actor == *actor,
+        }
+    }
+}
+
+impl Progress {
+    /// What it cost, in dollars.
+    pub(crate) fn dollars(&self) -> Option<f64> {
+        self.cost.map(|micros| micros as f64 / 1e6)
+    }
+}

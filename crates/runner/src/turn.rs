@@ -1,0 +1,148 @@
+//! One turn of the model: what it says is told as it comes, and kept when it is whole.
+
+use futures_util::{FutureExt as _, StreamExt as _};
+use protocol::session::{SessionEvent, TextDelta, ToolCalled, TurnStarted};
+use protocol::{ErrorKind, Failure};
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{self, Agent, Means};
+use crate::provider::{Delta, Message, ToolCall, ToolChoice, Turn, TurnRequest};
+use crate::runner::Inner;
+use crate::session::Session;
+
+/// How many bytes of text are put together into one event where they are there already.
+const TOGETHER: usize = 16 * 1024;
+
+impl<S: Store> Inner<S> {
+    /// Asks the model for one turn. What is told of it is void where it fails.
+    pub(crate) async fn turn(
+        &self,
+        session: &Session,
+        agent: &Agent,
+        messages: Vec<std::sync::Arc<Message>>,
+        calls: u64,
+        cancel: &CancellationToken,
+    ) -> Result<Turn, Failure> {
+        let request = TurnRequest {
+            model: agent.resolved.model.clone(),
+            instructions: agent.instructions.clone(),
+            messages,
+            tools: std::sync::Arc::clone(&agent.tools),
+            tool_choice: ToolChoice::Auto,
+            cache_key: Some(session.id.clone()),
+            ..TurnRequest::default()
+        };
+        let turn = session.record().progress.turns + 1;
+        let started = SessionEvent::TurnStarted(TurnStarted {
+            turn,
+            provider: agent.resolved.provider.name().to_owned(),
+            model: agent.resolved.model.clone(),
+        });
+        let mut told = Telling {
+            events: vec![started],
+            calls,
+        };
+        let mut deltas = agent.resolved.provider.turn(request, cancel.clone());
+        loop {
+            let next = match deltas.next().now_or_never() {
+                Some(next) => next,
+                None => {
+                    // Nothing more is there now: what came is told at once.
+                    self.flush(session, &mut told).await?;
+                    deltas.next().await
+                }
+            };
+            let delta = match next {
+                Some(Ok(delta)) => delta,
+                Some(Err(error)) => {
+                    self.flush(session, &mut told).await?;
+                    return Err(agent::failure(error));
+                }
+                None => {
+                    return Err(Failure::new(
+                        ErrorKind::StreamCut,
+                        "The provider's answer ended before its end.",
+                    ));
+                }
+            };
+            match delta {
+                Delta::Text(text) => told.text(text, SessionEvent::Text),
+                Delta::Reasoning(text) => told.text(text, SessionEvent::Reasoning),
+                Delta::ToolCall(call) => told.call(session, agent, &call),
+                Delta::ToolCallStarted { .. } | Delta::ArgumentsDelta { .. } => {}
+                Delta::Done(turn) => {
+                    self.flush(session, &mut told).await?;
+                    return Ok(turn);
+                }
+            }
+            if told.is_much() {
+                self.flush(session, &mut told).await?;
+            }
+        }
+    }
+
+    async fn flush(&self, session: &Session, told: &mut Telling) -> Result<(), Failure> {
+        if told.events.is_empty() {
+            return Ok(());
+        }
+        let events = std::mem::take(&mut told.events);
+        self.tell(session, &events).await.map(drop)
+    }
+}
+
+/// What is to be told next.
+struct Telling {
+    events: Vec<SessionEvent>,
+    /// How many calls there were.
+    calls: u64,
+}
+
+impl Telling {
+    fn text(&mut self, text: String, event: fn(TextDelta) -> SessionEvent) {
+        let new = event(TextDelta { text });
+        match (self.events.last_mut(), new) {
+            (Some(SessionEvent::Text(last)), SessionEvent::Text(more))
+            | (Some(SessionEvent::Reasoning(last)), SessionEvent::Reasoning(more)) => {
+                last.text.push_str(&more.text);
+            }
+            (_, new) => self.events.push(new),
+        }
+    }
+
+    fn call(&mut self, session: &Session, agent: &Agent, call: &ToolCall) {
+        self.calls += 1;
+        let means = agent.means(&call.name);
+        let own = id_of(&session.id, self.calls);
+        let (action, child) = match means {
+            Some(Means::Action(action)) => (Some(action), None),
+            Some(Means::Delegate) => (None, Some(own.clone())),
+            Some(Means::Handoff | Means::ReadOutput) | None => (None, None),
+        };
+        self.events.push(SessionEvent::ToolCalled(ToolCalled {
+            call_id: call.call_id.clone(),
+            name: call.name.clone(),
+            action_id: action.map(|_| own),
+            action: action.map(|action| action.as_str().to_owned()),
+            child,
+            arguments: match &call.malformed {
+                Some(text) => text.clone().into(),
+                None => call.arguments.clone(),
+            },
+        }));
+    }
+
+    fn is_much(&self) -> bool {
+        self.events.len() > 64
+            || matches!(
+                self.events.last(),
+                Some(SessionEvent::Text(delta) | SessionEvent::Reasoning(delta))
+                    if delta.text.len() > TOGETHER
+            )
+    }
+}
+
+/// The id of what a call begins: an action, or a session. The same again after a restart.
+pub(crate) fn id_of(session: &str, number: u64) -> String {
+    format!("{session}-{number}")
+}
