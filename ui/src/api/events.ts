@@ -1,0 +1,140 @@
+// Follows a stream of Ward's events over HTTP: in order, none lost, none twice, and by itself again
+// after a connection was lost. `fetch` instead of EventSource, because an editor's webview says who
+// it is in a header, and because it can be told why it failed.
+
+import { ask } from "../host";
+import { type Failure, failureOf, unreachable } from "./failure";
+
+export interface Told {
+  /** Its number; what is true only now has none. */
+  seq: number | undefined;
+  event: string;
+  data: unknown;
+}
+
+export type Line = "connecting" | "open" | "lost" | "ended" | "refused";
+
+interface Options {
+  path: (after: number | undefined) => string;
+  /** The last event that is known. */
+  after?: number;
+  /** All that arrived together. */
+  told: (events: Told[]) => void;
+  line?: (state: Line, failure?: Failure) => void;
+  /** Whether a new connection goes on behind the last event; otherwise it begins as the first. */
+  resumes?: boolean;
+}
+
+const FIRST_PAUSE = 250;
+const LONGEST_PAUSE = 5000;
+/** Ward shows every 15 s that it is there. */
+const SILENCE = 40_000;
+
+/** Follows until the answer is called. */
+export function follow({ path, after, told, line, resumes = true }: Options): () => void {
+  const stop = new AbortController();
+  let last = after;
+  let pause = FIRST_PAUSE;
+
+  async function once(): Promise<"again" | "done"> {
+    let response: Response;
+    const attempt = new AbortController();
+    const end = () => attempt.abort();
+    stop.signal.addEventListener("abort", end, { once: true });
+    let silence = setTimeout(end, SILENCE);
+    try {
+      const headers: Record<string, string> = { accept: "text/event-stream" };
+      if (resumes && last !== undefined) headers["last-event-id"] = String(last);
+      response = await ask(path(last), { headers, signal: attempt.signal });
+      if (response.status === 204) {
+        line?.("ended");
+        return "done";
+      }
+      if (!response.ok || !response.body) {
+        const failure = await failureOf(response);
+        // What will not change by asking again is not asked again.
+        if ([400, 401, 403, 404].includes(response.status)) {
+          line?.("refused", failure);
+          return "done";
+        }
+        line?.("lost", failure);
+        return "again";
+      }
+      line?.("open");
+      pause = FIRST_PAUSE;
+      const reader = response.body.getReader();
+      const parse = parser();
+      const decoder = new TextDecoder();
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        clearTimeout(silence);
+        silence = setTimeout(end, SILENCE);
+        const events = parse(decoder.decode(value, { stream: true })).filter((event) => {
+          if (event.seq === undefined) return true;
+          if (last !== undefined && event.seq <= last) return false;
+          last = event.seq;
+          return true;
+        });
+        if (events.length > 0 && !stop.signal.aborted) told(events);
+      }
+    } catch {
+      // The connection is gone; below it is said.
+    } finally {
+      clearTimeout(silence);
+      stop.signal.removeEventListener("abort", end);
+      attempt.abort();
+    }
+    if (stop.signal.aborted) return "done";
+    line?.("lost", unreachable());
+    return "again";
+  }
+
+  void (async () => {
+    line?.("connecting");
+    while (!stop.signal.aborted && (await once()) === "again") {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pause * (0.75 + Math.random() / 2));
+        const now = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        stop.signal.addEventListener("abort", now, { once: true });
+        addEventListener("online", now, { once: true });
+      });
+      pause = Math.min(pause * 2, LONGEST_PAUSE);
+    }
+  })();
+  return () => stop.abort();
+}
+
+/** Reads server-sent events, however they are cut. */
+export function parser(): (text: string) => Told[] {
+  let rest = "";
+  let seq: number | undefined;
+  let kind = "";
+  let data: string[] = [];
+  return (text) => {
+    const events: Told[] = [];
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const raw of lines) {
+      const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
+      if (line === "") {
+        if (data.length > 0) events.push({ seq, event: kind || "message", data: JSON.parse(data.join("\n")) });
+        seq = undefined;
+        kind = "";
+        data = [];
+        continue;
+      }
+      const colon = line.indexOf(":");
+      if (colon === 0) continue;
+      const name = colon < 0 ? line : line.slice(0, colon);
+      const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+      if (name === "data") data.push(value);
+      else if (name === "event") kind = value;
+      else if (name === "id" && /^\d+$/.test(value)) seq = Number(value);
+    }
+    return events;
+  };
+}

@@ -1,0 +1,91 @@
+import { type ReactNode, createElement, memo, useRef } from "react";
+import type { Token } from "markdown-it";
+import { CodeBlock } from "../components/CodeBlock";
+import { type Block, Growing, safeLink } from "./blocks";
+
+export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  const growing = useRef<Growing>(null);
+  growing.current ??= new Growing();
+  return (
+    <div className="md">
+      {growing.current.read(text).map((block) => (
+        <BlockView key={block.key} block={block} />
+      ))}
+    </div>
+  );
+});
+
+const BlockView = memo(function BlockView({ block }: { block: Block }) {
+  return <>{render(block.tokens)}</>;
+});
+
+/** The elements that Markdown can become; everything else stays text. */
+const TAGS = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "s"]);
+/** Headings of an answer stand below those of the page. */
+const HEADINGS: Record<string, string> = { h1: "h3", h2: "h4", h3: "h5", h4: "h6", h5: "h6", h6: "h6" };
+
+function render(tokens: Token[]): ReactNode[] {
+  const stack: { tag: string | undefined; props: Record<string, unknown>; children: ReactNode[] }[] = [{ tag: undefined, props: {}, children: [] }];
+  const add = (node: ReactNode) => stack.at(-1)?.children.push(node);
+  tokens.forEach((token, index) => {
+    const key = index;
+    if (token.nesting === 1) {
+      stack.push({ tag: opened(token), props: { key, ...properties(token) }, children: [] });
+    } else if (token.nesting === -1) {
+      const closed = stack.pop();
+      if (!closed) return;
+      if (closed.tag === undefined) closed.children.forEach(add);
+      else if (closed.tag === "table") add(<div key={key} className="scroll" tabIndex={0} role="group" aria-label="Table">{createElement("table", null, ...closed.children)}</div>);
+      else add(createElement(closed.tag, closed.props, ...closed.children));
+    } else {
+      add(leaf(token, key));
+    }
+  });
+  return stack[0]?.children ?? [];
+}
+
+function opened(token: Token): string | undefined {
+  if (token.hidden) return undefined;
+  if (token.type === "link_open") return "a";
+  return TAGS.has(token.tag) ? (HEADINGS[token.tag] ?? token.tag) : undefined;
+}
+
+function properties(token: Token): Record<string, unknown> {
+  if (token.type === "link_open") {
+    const href = safeLink(String(token.attrGet("href") ?? ""));
+    return { href, rel: "noopener noreferrer", target: "_blank", title: href };
+  }
+  if (token.tag === "ol") return { start: Number(token.attrGet("start") ?? 1) };
+  const align = /text-align:(left|center|right)/.exec(String(token.attrGet("style") ?? ""))?.[1];
+  return align ? { className: `to-${align}` } : {};
+}
+
+function leaf(token: Token, key: number): ReactNode {
+  switch (token.type) {
+    case "inline":
+      return <span key={key} className="inline">{render(token.children ?? [])}</span>;
+    case "text":
+    case "html_inline":
+    case "html_block":
+      return token.content;
+    case "softbreak":
+      return "\n";
+    case "hardbreak":
+      return <br key={key} />;
+    case "code_inline":
+      return <code key={key}>{token.content}</code>;
+    case "fence":
+    case "code_block":
+      return <CodeBlock key={key} code={token.content.replace(/\n$/, "")} language={token.info.trim().split(/\s+/)[0] ?? ""} />;
+    case "hr":
+      return <hr key={key} />;
+    case "image": {
+      // Nothing is fetched from elsewhere: a picture is a link to itself.
+      const href = safeLink(String(token.attrGet("src") ?? ""));
+      const words = token.content || "picture";
+      return href ? <a key={key} href={href} rel="noopener noreferrer" target="_blank">{words}</a> : words;
+    }
+    default:
+      return token.content;
+  }
+}

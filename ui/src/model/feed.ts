@@ -1,0 +1,97 @@
+// The session that is shown: follows its events and folds them.
+
+import { api, newId } from "../api/client";
+import { type Line, follow } from "../api/events";
+import type { Failure } from "../api/failure";
+import type { Received, SessionEvent } from "../api/schema";
+import { type Conversation, empty, fold } from "./conversation";
+import { refreshSoon } from "./sessions";
+import { Store } from "./store";
+
+export interface Shown {
+  id: string | undefined;
+  conversation: Conversation;
+  line: Line;
+  failure?: Failure;
+  /** What was sent and not told back by Ward yet. */
+  pending: { id: string; text: string }[];
+  /** Whether all that had happened before is there. */
+  caughtUp: boolean;
+}
+
+const nothing: Shown = { id: undefined, conversation: empty, line: "connecting", pending: [], caughtUp: true };
+
+export const feed = new Store<Shown>(nothing);
+
+const KNOWN: ReadonlySet<string> = new Set([
+  "session.started", "session.changed", "message.received", "turn.started", "text.delta", "reasoning.delta", "tool.called",
+  "tool.progress", "permission.requested", "permission.resolved", "tool.output", "usage", "message.completed", "turn.dropped",
+  "context.compacted", "session.completed", "session.failed",
+] satisfies SessionEvent["event"][]);
+
+let leave: (() => void) | undefined;
+
+/** Shows a session, or none. */
+export function open(id: string | undefined): void {
+  if (feed.get().id === id) return;
+  leave?.();
+  leave = undefined;
+  feed.set({ ...nothing, id, caughtUp: id === undefined });
+  if (id === undefined) return;
+  const mine = (change: (now: Shown) => Shown) => feed.update((now) => (now.id === id ? change(now) : now));
+  let stop: (() => void) | undefined;
+  const begin = () => {
+    const { seq } = feed.get().conversation;
+    stop = follow({
+      path: () => `/sessions/${encodeURIComponent(id)}/events`,
+      after: seq,
+      line: (line, failure) => mine((now) => ({ ...now, line, failure: line === "open" ? undefined : failure })),
+      told: (events) => {
+        const known = events.filter(({ event, seq }) => seq !== undefined && KNOWN.has(event));
+        mine((now) => ({
+          ...now,
+          caughtUp: true,
+          pending: known.reduce((pending, event) => (event.event === "message.received" ? arrived(pending, event.data) : pending), now.pending),
+          conversation: fold(now.conversation, known as (SessionEvent & { seq: number })[], now.caughtUp),
+        }));
+        if (known.some(({ event }) => MOVES.has(event))) refreshSoon();
+      },
+    });
+  };
+  // A tab that nobody looks at gives its connection back: a browser has few of them for one host.
+  const turn = () => {
+    if (document.hidden) {
+      stop?.();
+      stop = undefined;
+    } else if (!stop) begin();
+  };
+  begin();
+  document.addEventListener("visibilitychange", turn);
+  leave = () => {
+    stop?.();
+    document.removeEventListener("visibilitychange", turn);
+  };
+}
+
+const MOVES = new Set(["message.received", "session.changed", "session.completed", "session.failed", "permission.requested", "permission.resolved"]);
+
+/** Says something in the session that is shown. It stands there at once, and is told once. */
+export async function say(session: string, text: string): Promise<void> {
+  const id = newId();
+  const here = (change: (pending: Shown["pending"]) => Shown["pending"]) =>
+    feed.update((now) => (now.id === session ? { ...now, pending: change(now.pending) } : now));
+  here((pending) => [...pending, { id, text }]);
+  try {
+    await api.say(session, { input: text, id });
+    refreshSoon();
+  } catch (error) {
+    here((pending) => pending.filter((sent) => sent.id !== id));
+    throw error;
+  }
+}
+
+function arrived(pending: Shown["pending"], data: unknown): Shown["pending"] {
+  const { message_id, text } = data as Received;
+  const at = pending.findIndex((sent) => sent.id === message_id || sent.text === text);
+  return at < 0 ? pending : pending.toSpliced(at, 1);
+}
