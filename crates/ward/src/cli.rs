@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    approvals, aside, completions, doctor, exec, gate, grants, ledger, openapi, policy, roles,
-    runtime, serve, tokens, trust, undo,
+    approvals, aside, completions, doctor, exec, gate, grants, ledger, models, openapi, policy,
+    roles, run, runtime, serve, tokens, trust, undo,
 };
 use crate::{console, log};
 
@@ -33,6 +33,7 @@ pub(crate) const WARD_FAILED: u8 = 125;
         ward exec --net github.com -- git fetch   … with one host that it may reach\n  \
         ward doctor                               what the sandbox can hold on this machine\n  \
         ward serve                                the gate on http://127.0.0.1:3000\n  \
+        ward run \"read README.md\"                 one agent does one task\n  \
         ward tokens add --role backend            a token for an agent\n  \
         ward approvals watch                      answer what agents ask for\n  \
         ward ledger verify                        whether anybody changed the record\n\n\
@@ -55,6 +56,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Args),
+    Run(run::Args),
     Exec(exec::Args),
     Runtime(runtime::Args),
     Gate(gate::Args),
@@ -62,6 +64,7 @@ enum Command {
     Grants(grants::Args),
     Ledger(ledger::Args),
     Undo(undo::Args),
+    Models(models::Args),
     Roles(roles::Args),
     Policy(policy::Args),
     Trust(trust::Args),
@@ -73,16 +76,16 @@ enum Command {
     Openapi(openapi::Args),
 }
 
-/// The same with `ward exec` alone. Describing every sub-command takes longer than reading the
-/// arguments of the one that is timed.
+/// The same with one sub-command alone. Describing every one takes longer, and more memory, than
+/// reading the arguments of those that are started often.
 #[derive(Debug, Parser)]
 #[command(name = "ward", disable_help_subcommand = true)]
-struct ExecCli {
+struct OneCli<C: Subcommand> {
     #[arg(long, global = true, env = "WARD_LOG", value_parser = log::parse)]
     log: Option<log::Filter>,
 
     #[command(subcommand)]
-    command: OnlyExec,
+    command: C,
 }
 
 #[derive(Debug, Subcommand)]
@@ -90,21 +93,40 @@ enum OnlyExec {
     Exec(exec::Args),
 }
 
-/// Reads the arguments. What is not a plain `ward exec`, mistakes and questions for help too, is
+#[derive(Debug, Subcommand)]
+enum OnlyRuntime {
+    Runtime(runtime::Args),
+}
+
+impl From<OnlyExec> for Command {
+    fn from(OnlyExec::Exec(args): OnlyExec) -> Self {
+        Self::Exec(args)
+    }
+}
+
+impl From<OnlyRuntime> for Command {
+    fn from(OnlyRuntime::Runtime(args): OnlyRuntime) -> Self {
+        Self::Runtime(args)
+    }
+}
+
+/// Reads the arguments. What is not plainly one of the few, mistakes and questions for help too, is
 /// read by the parser that knows everything.
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    if arguments.get(1).is_some_and(|word| word == "exec")
-        && let Ok(ExecCli {
-            log,
-            command: OnlyExec::Exec(args),
-        }) = ExecCli::try_parse_from(arguments)
-    {
-        return Ok(Cli {
-            log,
-            command: Command::Exec(args),
-        });
-    }
-    Cli::try_parse_from(arguments)
+    let quick = match arguments.get(1).and_then(|word| word.to_str()) {
+        Some("exec") => parse_one::<OnlyExec>(arguments),
+        Some("runtime") => parse_one::<OnlyRuntime>(arguments),
+        _ => None,
+    };
+    quick.map_or_else(|| Cli::try_parse_from(arguments), Ok)
+}
+
+fn parse_one<C: Subcommand + Into<Command>>(arguments: &[OsString]) -> Option<Cli> {
+    let OneCli { log, command } = OneCli::<C>::try_parse_from(arguments).ok()?;
+    Some(Cli {
+        log,
+        command: command.into(),
+    })
 }
 
 /// Reads the arguments and runs what they ask for.
@@ -132,6 +154,8 @@ pub(crate) fn run() -> ExitCode {
             exec::run(args)
         }
         Command::Serve(args) => finish(cli.log, || serve::run(args)),
+        Command::Run(args) => finish(cli.log, || run::run(args)),
+        Command::Models(args) => finish(cli.log, || models::run(args)),
         Command::Runtime(args) => finish(cli.log, || runtime::run(args)),
         Command::Gate(args) => finish(cli.log, || gate::run(&args)),
         Command::Approvals(args) => finish(cli.log, || approvals::run(args)),
@@ -186,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn ward_exec_is_read_alike_by_both_parsers() {
+    fn what_is_started_often_is_read_alike_by_both_parsers() {
         let lines = [
             "ward exec true",
             "ward exec -- sh -c x",
@@ -198,6 +222,14 @@ mod tests {
             "ward exec --no-such-flag x",
             "ward --log debug exec x",
             "ward doctor",
+            "ward runtime --stdio",
+            "ward runtime --gated --stdio --own /x --workspace /y",
+            "ward runtime --log info --listen 127.0.0.1:0 --allow-remote --token t",
+            "ward runtime",
+            "ward runtime --help",
+            "ward runtime --gated --listen 127.0.0.1:0",
+            "ward runtime --stdio --listen 127.0.0.1:0",
+            "ward runtime --stdio --no-such-flag",
         ];
         for line in lines {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();

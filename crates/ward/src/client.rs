@@ -197,6 +197,8 @@ pub(crate) struct Events {
 /// One event.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
+    /// Its number; what is true only now has none.
+    pub(crate) id: Option<u64>,
     pub(crate) kind: String,
     pub(crate) data: Value,
 }
@@ -230,6 +232,7 @@ fn read(block: &str) -> Option<Event> {
     };
     let data = field("data")?;
     Some(Event {
+        id: field("id").and_then(|id| id.trim().parse().ok()),
         kind: field("event").unwrap_or("message").trim().to_owned(),
         data: serde_json::from_str(data.trim()).ok()?,
     })

@@ -1,0 +1,312 @@
+//! `ward run`: one agent, without anybody in front.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use protocol::gate::{Ask, Failed};
+use protocol::session::{
+    Input, Limits, PostSession, SessionAnswer, SessionEvent, StopReason, ToolCalled,
+};
+use protocol::{ErrorKind, Mode};
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::client::{Client, Event};
+use crate::commands::run_async;
+use crate::console::{printable, tell};
+use crate::duration::Span;
+use crate::workspace;
+
+/// Let one agent do a task, without anybody in front
+///
+/// The same as a session over HTTP: every action goes through the gate. Nobody can be asked here, so
+/// what would ask is refused; with --ask it waits for whoever answers, by `ward approvals` or on the
+/// page. The agent's words go to standard output, what it does to standard error.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Exit codes:\n  \
+    0    the agent is done\n  \
+    1    something went wrong\n  \
+    2    the arguments do not fit\n  \
+    3    it is done, but something that it wanted was refused\n  \
+    4    a limit was reached, or the model stopped early\n  \
+    130  it was cancelled\n\n\
+    Examples:\n  \
+    ward run \"list the files, then read README.md\"\n  \
+    ward run --role architect --model claude-sonnet-4-5 \"how is this built?\"\n  \
+    git diff | ward run --json \"review this\" -")]
+pub(crate) struct Args {
+    /// What the agent shall do; `-` beside it, or alone, adds what is on standard input
+    #[arg(value_name = "TASK", required = true, num_args = 1..=2)]
+    task: Vec<String>,
+
+    /// Who the agent is [default: system_agent]
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+
+    /// Its model; `ward models` lists them [default: the role's, or the usual one]
+    #[arg(long, value_name = "MODEL", env = "WARD_MODEL")]
+    model: Option<String>,
+
+    /// How its actions may run, at the freest: sandbox or full
+    #[arg(long, value_name = "MODE", default_value = "sandbox", value_parser = mode)]
+    mode: Mode,
+
+    /// Tell everything as it happens, a line of JSON for each event
+    #[arg(long)]
+    json: bool,
+
+    /// Wait for a person's answer where one is needed
+    #[arg(long)]
+    ask: bool,
+
+    /// How many turns the model has at most
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u64>,
+
+    /// How many tokens it may use at most
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+
+    /// How many dollars it may cost at most, where prices are set
+    #[arg(long, value_name = "DOLLARS")]
+    max_cost: Option<f64>,
+
+    /// How long it may work at most, such as 10m
+    #[arg(long, value_name = "TIME")]
+    max_time: Option<Span>,
+
+    /// The folder that it works in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+
+    /// Where the store is kept [default: ~/.local/share/ward]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// A mode by its name.
+pub(crate) fn mode(text: &str) -> Result<Mode, String> {
+    Mode::parse(text).ok_or_else(|| "it can be sandbox or full".to_owned())
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let workspace = workspace::find(args.workspace.as_deref())?;
+    let asked = PostSession {
+        input: Input::Text(task(&args.task)?),
+        role: args.role,
+        model: args.model,
+        mode: Some(args.mode),
+        workspace: Some(workspace.to_string_lossy().into_owned()),
+        runtime: None,
+        stream: false,
+        limits: Limits {
+            turns: args.max_turns,
+            tokens: args.max_tokens,
+            cost: args.max_cost,
+            seconds: args.max_time.map(|time| time.0.as_secs()),
+        },
+        id: None,
+        ask: if args.ask { Ask::Wait } else { Ask::Deny },
+        wait: Some(0),
+    };
+    run_async(async {
+        let client = Client::open(args.data.as_deref(), "ward run").await?;
+        let told = follow(&client, &asked, args.json).await;
+        client.close().await;
+        told
+    })
+}
+
+/// The task, with what is on standard input where `-` asks for it.
+fn task(words: &[String]) -> anyhow::Result<String> {
+    let (named, input) = match words {
+        [only] if only == "-" => ("", true),
+        [task] => (task.as_str(), false),
+        [task, dash] if dash == "-" => (task.as_str(), true),
+        _ => bail!("Put the task into quotes: ward run \"list the files\""),
+    };
+    if !input {
+        return Ok(named.to_owned());
+    }
+    let read = std::io::read_to_string(std::io::stdin());
+    let read = read.context("Standard input could not be read")?;
+    Ok(format!("{named}\n\n{read}").trim().to_owned())
+}
+
+async fn follow(client: &Client, asked: &PostSession, json: bool) -> anyhow::Result<ExitCode> {
+    let begun: SessionAnswer = client.post("/sessions", asked).await?;
+    let path = format!("/sessions/{}", begun.session.session_id);
+    let mut interrupt =
+        signal(SignalKind::interrupt()).context("Ward could not prepare for signals")?;
+    let mut terminate =
+        signal(SignalKind::terminate()).context("Ward could not prepare for signals")?;
+    let mut events = client.follow(&format!("{path}/events")).await?;
+    let mut telling = Telling {
+        json,
+        terminal: std::io::stdout().is_terminal(),
+        refused: false,
+        midline: false,
+    };
+    if begun.session.model == "offline" && !json {
+        tell("the model is `offline`, Ward's own small one; `ward models` says how to get another");
+    }
+    loop {
+        let next = tokio::select! {
+            next = events.next() => next?,
+            _ = interrupt.recv() => { cancel(client, &path).await?; continue }
+            _ = terminate.recv() => { cancel(client, &path).await?; continue }
+        };
+        let Some(event) = next else {
+            bail!("Ward ended before the agent did. `ward run` begins anew.");
+        };
+        if let Some(code) = telling.event(&event)? {
+            return Ok(code);
+        }
+    }
+}
+
+async fn cancel(client: &Client, path: &str) -> anyhow::Result<()> {
+    let _: Value = client.post(&format!("{path}/cancel"), &json!({})).await?;
+    Ok(())
+}
+
+/// How events are told here.
+struct Telling {
+    json: bool,
+    terminal: bool,
+    /// Whether something was refused.
+    refused: bool,
+    /// Whether the last words did not end their line.
+    midline: bool,
+}
+
+impl Telling {
+    /// Tells one event. The exit code, if it was the last.
+    fn event(&mut self, event: &Event) -> anyhow::Result<Option<ExitCode>> {
+        if self.json {
+            let mut out = std::io::stdout().lock();
+            let line = json!({"id": event.id, "event": event.kind, "data": event.data});
+            writeln!(out, "{line}")?;
+            out.flush()?;
+        }
+        let Some(event) = SessionEvent::read(&event.kind, event.data.clone()) else {
+            return Ok(None);
+        };
+        match event {
+            SessionEvent::Text(delta) => self.words(&delta.text)?,
+            SessionEvent::MessageCompleted(_) | SessionEvent::TurnDropped(_) => self.end_line()?,
+            SessionEvent::ToolCalled(called) => self.did(&shown(&called))?,
+            SessionEvent::ToolOutput(came) if !came.ok => {
+                self.refused |= came.kind == Some(ErrorKind::Denied);
+                self.did(&format!(
+                    "{} did not work: {}",
+                    came.name.replacen('_', ".", 1),
+                    came.output
+                ))?;
+            }
+            SessionEvent::PermissionRequested(asked) => self.did(&format!(
+                "{} waits for an answer: ward approvals show {}",
+                asked.approval.action, asked.approval_id
+            ))?,
+            SessionEvent::Failed(failed) => {
+                self.end_line()?;
+                return self.failed(failed).map(Some);
+            }
+            SessionEvent::Completed(completed) => {
+                self.end_line()?;
+                let code = match completed.stop {
+                    StopReason::Done if self.refused => 3,
+                    StopReason::Done => 0,
+                    StopReason::Cancelled => 130,
+                    StopReason::Length
+                    | StopReason::Refusal
+                    | StopReason::ContentFilter
+                    | StopReason::TurnLimit
+                    | StopReason::TokenLimit
+                    | StopReason::CostLimit
+                    | StopReason::TimeLimit => 4,
+                };
+                if code == 4 {
+                    self.did(&format!("the agent stopped early: {}", why(completed.stop)))?;
+                }
+                return Ok(Some(ExitCode::from(code)));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn failed(&self, failed: Failed) -> anyhow::Result<ExitCode> {
+        if self.json {
+            return Ok(ExitCode::FAILURE);
+        }
+        Err(failed.into())
+    }
+
+    fn words(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.json || text.is_empty() {
+            return Ok(());
+        }
+        let mut out = std::io::stdout().lock();
+        if self.terminal {
+            // What the model writes must not move the cursor.
+            let mut lines = text.split('\n').peekable();
+            while let Some(line) = lines.next() {
+                write!(out, "{}", printable(line))?;
+                if lines.peek().is_some() {
+                    writeln!(out)?;
+                }
+            }
+        } else {
+            out.write_all(text.as_bytes())?;
+        }
+        out.flush()?;
+        self.midline = !text.ends_with('\n');
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.midline) {
+            writeln!(std::io::stdout().lock())?;
+        }
+        Ok(())
+    }
+
+    fn did(&mut self, line: &str) -> anyhow::Result<()> {
+        if !self.json {
+            self.end_line()?;
+            tell(&printable(line));
+        }
+        Ok(())
+    }
+}
+
+/// A call in a line: what, and on what.
+fn shown(called: &ToolCalled) -> String {
+    let name = match &called.action {
+        Some(action) => action.clone(),
+        None => called.name.clone(),
+    };
+    let about = ["command", "path", "from", "pattern", "role", "name"];
+    let about = about.iter().find_map(|key| called.arguments[*key].as_str());
+    match about {
+        Some(about) => format!("{name} {about}"),
+        None => name,
+    }
+}
+
+fn why(stop: StopReason) -> &'static str {
+    match stop {
+        StopReason::Done => "it was done",
+        StopReason::Length => "its answer became too long",
+        StopReason::Refusal => "the model would not",
+        StopReason::ContentFilter => "the provider kept the answer back",
+        StopReason::Cancelled => "it was cancelled",
+        StopReason::TurnLimit => "the limit of turns was reached",
+        StopReason::TokenLimit => "the limit of tokens was reached",
+        StopReason::CostLimit => "the limit of cost was reached",
+        StopReason::TimeLimit => "the limit of time was reached",
+    }
+}
