@@ -1,5 +1,5 @@
 //! Every chore of the project, so that there are no scripts to keep: `cargo xtask serve`,
-//! `cargo xtask test`, `cargo xtask bench`.
+//! `cargo xtask test`, `cargo xtask ui`, `cargo xtask bench`.
 //!
 //! What a chore needs beyond Rust, Node and a C compiler it gets itself, and keeps outside the
 //! checkout (see [`cache`]).
@@ -19,6 +19,7 @@ mod serve;
 mod steps;
 mod test;
 mod tools;
+mod ui;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,8 @@ enum Chore {
     Serve(serve::Args),
     /// Install what the tests need, then check the format, the lints and run every test
     Test(test::Args),
+    /// Build the page, which the next build of Ward takes in
+    Ui(ui::Args),
     /// Measure Ward beside its peers
     Bench(bench::Args),
 }
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().chore {
         Chore::Serve(args) => serve::run(&args),
         Chore::Test(args) => test::run(&args),
+        Chore::Ui(args) => ui::run(&args),
         Chore::Bench(args) => bench::run(&args),
     };
     match result {

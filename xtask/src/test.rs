@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::cache::Places;
 use crate::steps::Steps;
+use crate::ui::{self, Page};
 use crate::{needs, run, schemathesis, tools};
 
 #[derive(Debug, clap::Args)]
@@ -35,9 +36,14 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
     steps.step("Format", || format(places))?;
     steps.step("Lints", || clippy(places))?;
     steps.step("Build", || build(places))?;
+    let page = steps.step("Page", || ui::build(places, &places.built("debug", "ward")))?;
+    if page == Page::Built {
+        steps.step("Build with the page", || build(places))?;
+    }
     steps.step("What also runs in a page: wasm32", || wasm(places))?;
     steps.step("Rust tests", || rust_tests(args, places, nextest))?;
     steps.step("Node tests", || node_tests(places))?;
+    steps.step("Browser tests", || browser_tests(places))?;
     if places.root.join("fuzz/Cargo.toml").is_file() {
         steps.step("What the tests need: cargo-fuzz", || {
             tools::FUZZ.install(places)
@@ -177,6 +183,22 @@ fn node_tests(places: &Places) -> anyhow::Result<()> {
             places,
         ),
         "`WARD_BIN=target/debug/ward node --test FILE` in tests/node runs one file again.",
+    )
+}
+
+/// The page of the built binary, in a real browser.
+fn browser_tests(places: &Places) -> anyhow::Result<()> {
+    let folder = places.root.join("tests/browser");
+    if !run::on_path("chromium") {
+        needs::install_packages(&["chromium"])?;
+    }
+    ui::npm_install(&folder)?;
+    run::run(
+        with_binaries(
+            run::program("node", &folder).args(["--test", "--test-concurrency=2"]),
+            places,
+        ),
+        "`WARD_BIN=target/debug/ward node --test FILE` in tests/browser runs one file again.",
     )
 }
 

@@ -71,7 +71,7 @@ export function App() {
           <>
             <h1 className="sr">{session ? plain(listed?.title ?? conversation.title ?? "Session") : "New session"}</h1>
             {session ? <SessionView session={session} /> : <Welcome offline={offline} />}
-            {offline && <p className="offline-line">This is the <b>offline</b> model: no key, no network, plain requests only. For a real one, set a key such as <code>ANTHROPIC_API_KEY</code> and start Ward again, or write it to <code>settings.toml</code>.</p>}
+            {offline && <p className="offline-line">This is the <b>offline</b> model, which takes plain requests only. For a real one, start Ward with a key, such as <code>ANTHROPIC_API_KEY</code>.</p>}
             <Composer session={session} offline={offline} waits={listed?.state === "waiting"} />
           </>
         )}

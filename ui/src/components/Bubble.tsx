@@ -214,7 +214,8 @@ function headline(approval: Approval): string {
 function What({ approval }: { approval: Approval }) {
   const { facts, subject, params, preview } = approval;
   const diff = useMemo(() => (preview ? readDiff(preview) : undefined), [preview]);
-  const line = facts.command?.line ?? facts.command?.argv.map(quoted).join(" ");
+  // A host is asked for by a command that runs: what it was started with is what it does.
+  const line = facts.command?.line ?? facts.command?.argv.map(quoted).join(" ") ?? member(params, "command");
   const stdin = member(params, "stdin");
   return (
     <>
@@ -250,14 +251,15 @@ function Why({ approval }: { approval: Approval }) {
 function Touches({ approval }: { approval: Approval }) {
   const { facts, workspace, questions } = approval;
   const paths = facts.paths ?? [];
-  const hosts = facts.hosts ?? [];
-  const shown = questions.filter((question) => question.touch);
+  const hosts = approval.subject.about === "host" ? [] : (facts.hosts ?? []);
+  // What the lines around it say already is not said again.
+  const shown = approval.subject.about === "host" ? [] : questions.filter((question) => question.touch && question.touch !== facts.command?.line);
   return (
     <>
       {shown.length > 0 && (
         <>
           <dt>It would</dt>
-          <dd><ul className="plainlist">{shown.map((question, index) => <li key={index}><span className="mono"><Visible text={question.touch} strict /></span>{question.why && question.why !== approval.rule.reason && <span className="soft">: <Visible text={question.why} /></span>}</li>)}</ul></dd>
+          <dd><ul className="plainlist">{shown.map((question, index) => <li key={index}><span className="mono"><Visible text={question.touch} strict /></span>{question.why && !question.why.includes(approval.rule.text) && <span className="soft">: <Visible text={question.why} /></span>}</li>)}</ul></dd>
         </>
       )}
       {(paths.length > 0 || hosts.length > 0) && (

@@ -24,7 +24,7 @@ export const CodeBlock = memo(function CodeBlock({ code, language }: { code: str
   const shown = colours?.code === code ? colours.pieces : undefined;
   const name = plain(language).slice(0, 30);
   return (
-    <figure className="code">
+    <figure className={name ? "code" : "code bare"}>
       <figcaption>
         <span>{name}</span>
         <CopyButton text={() => code} what="code" />

@@ -32,10 +32,19 @@ export const DiffView = memo(function DiffView({ diff, label }: { diff: Diff; la
   );
 });
 
+export function PlusMinus({ added, removed }: { added: number; removed: number }) {
+  return (
+    <>
+      <span className="plus">+{added}</span>
+      {removed > 0 && <span className="minus"> −{removed}</span>}
+    </>
+  );
+}
+
 export function Counts({ diff }: { diff: Diff }) {
   return (
     <span className="counts">
-      <span className="plus">+{diff.added}</span> <span className="minus">−{diff.removed}</span>
+      <PlusMinus added={diff.added} removed={diff.removed} />
     </span>
   );
 }

@@ -8,6 +8,7 @@ import { undo, undone } from "../model/undo";
 import { grants, runtimes, ward } from "../model/ward";
 import { clock, count, dollars, tokens, total } from "../text/words";
 import { Dialog } from "./Dialog";
+import { PlusMinus } from "./DiffView";
 import { Files } from "./Files";
 import { Visible } from "./Visible";
 
@@ -45,7 +46,7 @@ function Changed({ session }: { session: string }) {
         {files.map((file) => (
           <li key={file.path} className="row">
             <span className="ellipsis mono-ish" title={file.path}><Visible text={file.path} /></span>
-            <span>{file.what === "changed" || file.what === "new" ? <><span className="plus">+{file.added}</span> <span className="minus">−{file.removed}</span>{file.what === "new" && <span className="soft"> new</span>}</> : file.what}</span>
+            <span>{file.what === "changed" || file.what === "new" ? <><PlusMinus added={file.added} removed={file.removed} />{file.what === "new" && <span className="soft"> new</span>}</> : file.what}</span>
           </li>
         ))}
       </ul>
@@ -123,10 +124,9 @@ function Runtime() {
     <section aria-label="Runtime">
       <h2>Runtime</h2>
       {sandbox && <div className="row"><span>Local, {sandbox.tier}</span><span className={missing === 0 ? "plus" : "warned"}>{missing === 0 ? "all layers" : `${count(missing, "layer")} missing`}</span></div>}
-      {(value ?? []).map((runtime, index) => (
+      {(value ?? []).filter((runtime) => runtime.kind !== "local" || runtime.state !== "ready").map((runtime, index) => (
         <div key={index} className="row"><span className="ellipsis">{runtime.kind}</span><span>{runtime.state}{runtime.restarts > 0 && `, ${count(runtime.restarts, "restart")}`}</span></div>
       ))}
-      {health?.version && <div className="row small-print"><span>Ward {health.version}</span><span title={health.store?.path}>{health.store ? count(health.store.events, "event") : ""}</span></div>}
     </section>
   );
 }
