@@ -1,5 +1,6 @@
 //! The calls of a turn: all at once, each through the gate, and what came of each told and kept.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -103,7 +104,12 @@ impl<S: Store> Inner<S> {
                         Err(_) => return Err(not_begun()),
                     },
                 };
-                self.follow(session, call, &live, guard, cancel).await
+                let mut told = match made {
+                    Made::Now => Told::nothing(),
+                    Made::Before => self.told_before(session, call, &live, guard).await?,
+                };
+                self.follow(session, call, &live, guard, &mut told, cancel)
+                    .await
             }
             Some(Means::Delegate) => {
                 self.delegate(session, number, call, guard, made, cancel)
@@ -159,17 +165,14 @@ impl<S: Store> Inner<S> {
         call: &ToolCall,
         live: &Live,
         guard: &Call,
+        told: &mut Told,
         cancel: &CancellationToken,
     ) -> Came {
         let mut printed = live.printed();
-        let mut told = Told {
-            after: Seq::START,
-            room: TOLD,
-        };
         let ended = live.ended();
         tokio::pin!(ended);
         if matches!(live.state(), State::Asking { .. }) {
-            self.happened(session, call, live, guard, &mut told).await?;
+            self.happened(session, call, live, guard, told).await?;
         }
         let mut cancelled = false;
         let mut stirred = false;
@@ -184,18 +187,49 @@ impl<S: Store> Inner<S> {
                 changed = printed.changed() => {
                     if changed.is_ok() {
                         stirred = true;
-                        self.happened(session, call, live, guard, &mut told).await?;
+                        self.happened(session, call, live, guard, told).await?;
                     }
                 }
             }
         };
-        if stirred || printed.has_changed().unwrap_or(false) || told.after > Seq::START {
-            self.happened(session, call, live, guard, &mut told).await?;
+        if stirred || printed.has_changed().unwrap_or(false) {
+            self.happened(session, call, live, guard, told).await?;
         }
         match &ended.outcome {
             Ok(result) => Ok(result.get().to_owned()),
             Err(failure) => Err(failure.clone()),
         }
+    }
+
+    /// What the Ward before has told of an action; what it could not tell any more is told now.
+    async fn told_before(
+        &self,
+        session: &Session,
+        call: &ToolCall,
+        live: &Live,
+        guard: &Call,
+    ) -> Result<Told, Failure> {
+        let mut known = HashSet::new();
+        self.each(&session.stream, |event| {
+            match SessionEvent::read(&event.kind, event.data) {
+                Some(SessionEvent::PermissionRequested(asked)) => {
+                    known.insert((asked.approval_id, false));
+                }
+                Some(SessionEvent::PermissionResolved(closed)) => {
+                    known.insert((closed.resolved.approval_id, true));
+                }
+                _ => {}
+            }
+        })
+        .await?;
+        let mut told = Told {
+            after: Seq::START,
+            room: 0,
+            known,
+        };
+        self.happened(session, call, live, guard, &mut told).await?;
+        told.room = TOLD;
+        Ok(told)
     }
 
     async fn happened(
@@ -211,6 +245,9 @@ impl<S: Store> Inner<S> {
             match happened {
                 Happened::Asked(approval) => {
                     guard.asks(&approval.id);
+                    if !told.known.insert((approval.id.clone(), false)) {
+                        continue;
+                    }
                     let event = SessionEvent::PermissionRequested(PermissionRequested {
                         call_id: call.call_id.clone(),
                         approval_id: approval.id.clone(),
@@ -222,6 +259,9 @@ impl<S: Store> Inner<S> {
                 }
                 Happened::Answered(resolved) => {
                     guard.answered(&resolved.approval_id);
+                    if !told.known.insert((resolved.approval_id.clone(), true)) {
+                        continue;
+                    }
                     let event = SessionEvent::PermissionResolved(PermissionResolved {
                         call_id: call.call_id.clone(),
                         resolved: *resolved,
@@ -368,10 +408,22 @@ impl<S: Store> Inner<S> {
     }
 }
 
-/// How far what an action prints was told.
+/// How far what happens to an action was told.
 struct Told {
     after: Seq,
     room: usize,
+    /// The questions that were told, and whether their end was.
+    known: HashSet<(String, bool)>,
+}
+
+impl Told {
+    fn nothing() -> Self {
+        Self {
+            after: Seq::START,
+            room: TOLD,
+            known: HashSet::new(),
+        }
+    }
 }
 
 /// The arguments of one of Ward's own tools.

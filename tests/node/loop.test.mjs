@@ -1,0 +1,251 @@
+// The loop between a model and the gate, with a model whose turns are written down.
+
+import assert from "node:assert/strict";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { limit } from "./host.mjs";
+import { says, results, scripted } from "./scripted.mjs";
+import { is, serve } from "./served.mjs";
+
+/** A Ward with a scripted model, and files in its workspace. */
+async function talk(t, turns, { files = {}, roles = {}, settings } = {}) {
+  const model = await scripted(t, turns);
+  const it = await serve(t, {
+    more: model.more,
+    prepare: async ({ home, workspace }) => {
+      await mkdir(join(home, ".config/ward/roles"), { recursive: true });
+      for (const [name, text] of Object.entries(files)) await writeFile(join(workspace, name), text);
+      for (const [name, text] of Object.entries(roles)) await writeFile(join(home, `.config/ward/roles/${name}.md`), text);
+      if (settings) await writeFile(join(home, ".config/ward/settings.toml"), settings);
+    },
+  });
+  return { ...it, asked: model.asked };
+}
+
+test("parallel calls run at once, and their results go back in the order called", limit, async (t) => {
+  const it = await talk(t, [
+    // Each waits for what the other makes: one after the other would never end.
+    says("Both.", ["terminal_run", { command: "touch a; while [ ! -e b ]; do sleep 0.01; done; echo first" }],
+      ["terminal_run", { command: "touch b; while [ ! -e a ]; do sleep 0.01; done; echo second" }], ["fs_read", { path: "c.txt" }]),
+    says("Good."),
+  ], { files: { "c.txt": "third\n" } });
+  const { body } = await it.call("POST", "/sessions", { input: "go" });
+  assert.deepEqual([body.stop, body.output], ["done", "Good."]);
+  const came = results(it.asked[1]);
+  assert.deepEqual(came.map(([id]) => id), ["call_1_0", "call_1_1", "call_1_2"]);
+  assert.deepEqual(came.map(([, text]) => JSON.parse(text)).map((one) => one.stdout ?? one.content), ["first\n", "second\n", "third\n"]);
+});
+
+test("a call that cannot be made is answered with what is wrong, and the model can mend it", limit, async (t) => {
+  const it = await talk(t, [
+    says("", ["fly", { to: "the moon" }], ["fs_read", "{\"path\": "], ["fs_read", { file: "a" }], ["fs_read", { path: "none.txt" }]),
+    says("I see."),
+  ]);
+  const told = await it.tell("POST", "/sessions", { input: "go", stream: true });
+  assert.equal((await told.until(is("session.completed"))).data.stop, "done");
+  const outputs = told.events.filter(is("tool.output")).map((event) => event.data);
+  const kinds = Object.fromEntries(outputs.map((one) => [one.call_id, one.kind]));
+  assert.deepEqual(kinds, { call_1_0: "unknown_tool", call_1_1: "invalid_params", call_1_2: "invalid_params", call_1_3: "not_found" });
+  const [unknown, broken, misfit] = results(it.asked[1]).map(([, text]) => text);
+  assert.match(unknown, /There is no tool `fly`.*fs_read/);
+  assert.match(broken, /not a JSON object/);
+  assert.match(misfit, /path/);
+});
+
+test("a role has the tools that its skills cover and no others", limit, async (t) => {
+  const it = await talk(t, [says("Hm.", ["fs_write", { path: "x", content: "x" }]), says("So be it.")], {
+    roles: { reader: "---\nname: reader\nskills: [fs.read]\n---\nYou only read.\n" },
+    files: { "AGENTS.md": "Be brief, you who read this.\n" },
+  });
+  const { body } = await it.call("POST", "/sessions", { input: "go", role: "reader" });
+  assert.equal(body.stop, "done");
+  const names = it.asked[0].tools.map((tool) => tool.function.name);
+  assert.deepEqual(names.filter((name) => /^(fs|terminal)_/.test(name)), ["fs_read", "fs_list", "fs_stat", "fs_glob", "fs_search"]);
+  const [system] = it.asked[0].messages;
+  assert.match(system.content, /^You only read\./);
+  assert.match(system.content, /Be brief, you who read this\./);
+  assert.match(results(it.asked[1])[0][1], /There is no tool `fs_write` for the role `reader`/);
+});
+
+test("a long result is cut with head and tail, and the rest can be read", limit, async (t) => {
+  const it = await talk(t, [
+    says("", ["terminal_run", { command: "seq 1 60000" }]),
+    (body) => {
+      const told = JSON.parse(results(body)[0][1]).stdout;
+      const [, name] = /read_output with name \\?"(\w+)/.exec(told);
+      assert.ok(told.startsWith("1\n2\n"), "its head");
+      assert.ok(told.length < 40_000, "cut");
+      return says("", ["read_output", { name, offset: 50_000 }]);
+    },
+    says("Read."),
+  ]);
+  const { body } = await it.call("POST", "/sessions", { input: "go" });
+  assert.equal(body.output, "Read.");
+  const more = JSON.parse(results(it.asked[2]).at(-1)[1]);
+  assert.equal(more.offset, 50_000);
+  assert.match(more.text, /\d{5}/);
+});
+
+test("a message that comes while the agent works is told to the model in its next turn", limit, async (t) => {
+  const it = await talk(t, [says("Working.", ["terminal_run", { command: "while [ ! -e go ]; do sleep 0.01; done" }]), says("All done.")]);
+  await it.call("POST", "/sessions", { id: "busy", input: "begin", wait: 0 });
+  const told = await it.tell("GET", "/sessions/busy/events");
+  await told.until(is("tool.called"));
+  assert.equal((await it.call("POST", "/sessions/busy/messages", { input: "and hurry", wait: 0 })).status, 202);
+  await told.until((event) => event.event === "message.received" && event.data.text === "and hurry");
+  await writeFile(join(it.workspace, "go"), "");
+  await told.until(is("session.completed"));
+  assert.deepEqual(it.asked[1].messages.map((message) => message.role), ["system", "user", "assistant", "tool", "user"]);
+  assert.equal(it.asked[1].messages.at(-1).content, "and hurry");
+});
+
+test("an answer that breaks off is a failure, never a shorter answer, and can be tried again", limit, async (t) => {
+  const it = await talk(t, [{ ...says("Half an"), cut: true }, says("A whole answer.")]);
+  const told = await it.tell("POST", "/sessions", { id: "cut", input: "go", stream: true });
+  const failed = await told.until(is("session.failed"));
+  assert.deepEqual([failed.data.kind, failed.data.code], ["stream_cut", 502]);
+  assert.ok(told.events.some(is("turn.dropped")));
+  const { body } = await it.call("POST", "/sessions/cut/messages", { input: "" });
+  assert.equal(body.output, "A whole answer.");
+  assert.deepEqual(it.asked[1].messages, it.asked[0].messages, "nothing of the half answer goes back");
+});
+
+test("a provider's refusal is answered with its own words and a status of its own", limit, async (t) => {
+  const error = (message, type) => ({ error: { message, type, code: type } });
+  const it = await talk(t, [
+    { status: 401, body: error("Incorrect API key provided", "invalid_api_key") },
+    { status: 400, body: error("No such parameter", "invalid_request_error") },
+  ]);
+  const refused = await it.call("POST", "/sessions", { input: "go" });
+  assert.deepEqual([refused.status, refused.body.kind], [502, "key_refused"]);
+  assert.match(refused.body.error, /Incorrect API key provided/);
+  assert.equal((await it.call("GET", `/sessions/${refused.body.session_id}`)).body.state, "failed");
+  const bad = await it.call("POST", "/sessions", { input: "go" });
+  assert.deepEqual([bad.status, bad.body.kind], [502, "provider_refused"]);
+});
+
+test("length, refusal and a filter are told apart", limit, async (t) => {
+  const it = await talk(t, [{ ...says("Long"), finish: "length" }, { ...says("No"), finish: "content_filter" }]);
+  assert.equal((await it.call("POST", "/sessions", { input: "go" })).body.stop, "length");
+  assert.equal((await it.call("POST", "/sessions", { input: "go" })).body.stop, "content_filter");
+});
+
+test("limits of turns, tokens, cost and time stop the agent", limit, async (t) => {
+  const forever = Array.from({ length: 40 }, () => says("", ["fs_list", { path: "." }]));
+  const it = await talk(t, [...forever], {
+    settings: "[models.scripted]\ninput = 1000.0\noutput = 1000.0\n",
+    roles: { brief: "---\nname: brief\nskills: [fs.read]\nlimits:\n  turns: 2\n---\nBe brief.\n" },
+  });
+  const stop = async (body) => {
+    const answer = (await it.call("POST", "/sessions", { input: "go", ...body })).body;
+    return [answer.stop, answer.turns];
+  };
+  assert.deepEqual(await stop({ role: "brief" }), ["turn_limit", 2]);
+  assert.deepEqual(await stop({ role: "brief", limits: { turns: 1 } }), ["turn_limit", 1]);
+  assert.deepEqual(await stop({ limits: { tokens: 200 } }), ["token_limit", 2]);
+  // A turn of 110 tokens at a thousand dollars a million costs eleven cents.
+  assert.deepEqual(await stop({ limits: { cost: 0.3 } }), ["cost_limit", 3]);
+  it.asked.length = 0;
+});
+
+test("time that the agent works is limited, and what runs then is ended", limit, async (t) => {
+  const it = await talk(t, [says("", ["terminal_run", { command: "sleep 3141" }])]);
+  const told = await it.tell("POST", "/sessions", { input: "go", stream: true, limits: { seconds: 1 } });
+  assert.equal((await told.until(is("session.completed"))).data.stop, "time_limit");
+  assert.equal(told.events.find(is("tool.output")).data.kind, "cancelled");
+});
+
+test("a sub-agent works with no more authority than who called it, and its questions reach the same person", limit, async (t) => {
+  const outside = { path: "../outside.txt", content: "x" };
+  const it = await talk(t, [
+    says("Let it be done.", ["delegate", { role: "writer", task: "write two files" }]),
+    (body) => {
+      // The sub-agent: a conversation of its own, with the tools that both roles have.
+      assert.deepEqual(body.messages.map((message) => message.role), ["system", "user"]);
+      assert.equal(body.messages[1].content, "write two files");
+      const names = body.tools.map((tool) => tool.function.name);
+      assert.ok(names.includes("fs_write") && !names.includes("terminal_run"), names.join());
+      return says("", ["fs_write", { path: "inside.txt", content: "y" }], ["fs_write", outside]);
+    },
+    says("Written."),
+    says("It is done."),
+  ], {
+    roles: {
+      lead: "---\nname: lead\nskills: [fs.read, fs.write]\n---\nLead.\n",
+      writer: "---\nname: writer\nskills: [fs.write, terminal.run]\n---\nWrite.\n",
+    },
+  });
+  const told = await it.tell("POST", "/sessions", { id: "lead", input: "go", role: "lead", stream: true });
+  const asked = await told.until(is("permission.requested"));
+  assert.deepEqual([asked.data.child, asked.data.call_id, asked.data.approval.role], ["lead-1", "call_1_0", "writer"]);
+  await it.until("/sessions/lead", (session) => session.state === "waiting");
+  const answer = { decision: "allow", scope: "once", digest: asked.data.approval.digest };
+  assert.equal((await it.call("POST", `/approvals/${asked.data.approval_id}`, answer)).status, 200);
+  const end = await told.until(is("session.completed"));
+  assert.equal(end.data.output, "It is done.");
+  assert.equal(await readFile(join(it.workspace, "inside.txt"), "utf8"), "y");
+  const output = JSON.parse(told.events.find(is("tool.output")).data.output);
+  assert.deepEqual(output, { stop: "done", output: "Written." });
+  // What the sub-agent took counts for the one above.
+  assert.equal(end.data.usage.input, 400);
+  const child = await it.call("GET", "/sessions/lead-1");
+  assert.deepEqual([child.body.parent, child.body.role], ["lead", "writer"]);
+  assert.equal((await it.call("GET", "/sessions")).body.sessions.length, 1);
+});
+
+test("a handoff goes on in another role, which may do no more than the one before", limit, async (t) => {
+  const it = await talk(t, [
+    says("", ["handoff", { role: "builder", why: "it builds" }]),
+    (body) => {
+      assert.match(body.messages[0].content, /^Build\./);
+      const names = body.tools.map((tool) => tool.function.name);
+      assert.ok(names.includes("fs_read") && !names.includes("terminal_run"), names.join());
+      return says("Built as far as I may.");
+    },
+  ], {
+    roles: {
+      planner: "---\nname: planner\nskills: [fs.read]\n---\nPlan.\n",
+      builder: "---\nname: builder\nskills: [fs.read, terminal.run]\n---\nBuild.\n",
+    },
+  });
+  const told = await it.tell("POST", "/sessions", { id: "h", input: "go", role: "planner", stream: true });
+  await told.until(is("session.completed"));
+  const changed = told.events.find(is("session.changed")).data;
+  assert.deepEqual([changed.role, changed.handoff], ["builder", true]);
+  assert.equal((await it.call("GET", "/sessions/h")).body.role, "builder");
+});
+
+test("a conversation that is too long is summed up by the model, and the whole of it is kept", limit, async (t) => {
+  const full = { status: 400, body: { error: { message: "This model's maximum context length is exceeded", type: "invalid_request_error", code: "context_length_exceeded" } } };
+  const it = await talk(t, [
+    says("One."), says("Two."), full,
+    (body) => {
+      assert.match(body.messages[0].content, /Sum up/);
+      assert.match(body.messages[1].content, /Person: first/);
+      return says("They said first and second.");
+    },
+    says("Three."),
+  ]);
+  await it.call("POST", "/sessions", { id: "long", input: "first" });
+  await it.call("POST", "/sessions/long/messages", { input: "second" });
+  const told = await it.tell("POST", "/sessions/long/messages", { input: "third", stream: true });
+  const end = await told.until(is("session.completed"));
+  assert.equal(end.data.output, "Three.");
+  assert.equal(told.events.find(is("context.compacted")).data.summary, "They said first and second.");
+  const last = it.asked.at(-1).messages.map((message) => message.content);
+  assert.match(last[1], /They said first and second\./);
+  assert.equal(last.at(-1), "third");
+  const all = await it.tell("GET", "/sessions/long/events?from=0");
+  await all.until((event) => event.event === "message.received" && event.data.text === "third");
+  assert.deepEqual(all.events.filter(is("message.completed")).map((event) => event.data.text).slice(0, 2), ["One.", "Two."]);
+});
+
+test("secrets in results reach neither the model nor the events", limit, async (t) => {
+  const key = "sk-ant-api03-" + "Ab1".repeat(30);
+  const it = await talk(t, [says("", ["fs_read", { path: "env" }]), says("Read.")], { files: { env: `ANTHROPIC_API_KEY=${key}\n` } });
+  const told = await it.tell("POST", "/sessions", { input: "go", stream: true });
+  await told.until(is("session.completed"));
+  assert.ok(!JSON.stringify(told.events).includes(key));
+  assert.ok(!JSON.stringify(it.asked).includes(key));
+});
