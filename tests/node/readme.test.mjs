@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { serve } from "./served.mjs";
 
 const run = promisify(execFile);
 const here = import.meta.dirname ?? dirname(new URL(import.meta.url).pathname);
@@ -26,4 +27,18 @@ test("the README's Node example runs as it is written", { timeout: 30_000 }, asy
   assert.match(stdout, /^stdout: \S+$/m);
   assert.match(stdout, /exit_code: 0/);
   assert.match(stdout, /sandbox: \{ tier: '(room|walls)' \}/);
+});
+
+test("the README's conversation runs as it is written", { timeout: 30_000 }, async (t) => {
+  const it = await serve(t);
+  const readme = await readFile(join(here, "../../README.md"), "utf8");
+  const example = readme.match(/```sh\n(TOKEN=.*?\ncurl -N .*?)```/s)?.[1];
+  assert.ok(example, "the README has a conversation");
+  const env = { ...process.env, HOME: it.home };
+  const { stdout } = await run("sh", ["-euc", example.replace("http://127.0.0.1:3000", it.url)], { env });
+  const events = [...stdout.matchAll(/^event: (.*)$/gm)].map(([, kind]) => kind);
+  for (const kind of ["session.started", "text.delta", "tool.called", "tool.output", "session.completed"]) {
+    assert.ok(events.includes(kind), kind);
+  }
+  assert.match(stdout, /Linux/);
 });
