@@ -1,9 +1,11 @@
 // The loop between a model and the gate, with a model whose turns are written down.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { limit } from "./host.mjs";
 import { says, results, scripted } from "./scripted.mjs";
 import { is, serve } from "./served.mjs";
@@ -248,4 +250,48 @@ test("secrets in results reach neither the model nor the events", limit, async (
   await told.until(is("session.completed"));
   assert.ok(!JSON.stringify(told.events).includes(key));
   assert.ok(!JSON.stringify(it.asked).includes(key));
+});
+
+test("a sub-agent that waits for a person waits on after Ward was killed, and so does who called it", limit, async (t) => {
+  let it = await talk(t, [
+    says("", ["delegate", { role: "backend", task: "write it" }]),
+    says("", ["fs_write", { path: "../late.txt", content: "late" }]),
+    says("Written."), says("All done."),
+  ]);
+  await it.call("POST", "/sessions", { id: "top", input: "go", wait: 0 });
+  let told = await it.tell("GET", "/sessions/top/events");
+  const { data: asked } = await told.until(is("permission.requested"));
+  it = await it.again();
+  await it.until("/sessions/top", (session) => session.state === "waiting");
+  told = await it.tell("GET", "/sessions/top/events");
+  const answer = { decision: "allow", scope: "once", digest: asked.approval.digest };
+  assert.equal((await it.call("POST", `/approvals/${asked.approval_id}`, answer)).status, 200);
+  assert.equal((await told.until(is("session.completed"))).data.output, "All done.");
+  assert.equal(told.events.filter(is("permission.requested")).length, 1);
+  assert.equal(told.events.filter(is("permission.resolved")).length, 1);
+  assert.equal(await readFile(join(it.home, "late.txt"), "utf8"), "late");
+});
+
+test("an agent's token begins sessions in its own role and mode, and sees no others", limit, async (t) => {
+  const it = await talk(t, [says("", ["fs_write", { path: "x", content: "x" }]), says("Done.")]);
+  const env = { ...process.env, HOME: it.home };
+  for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "WARD_TOKEN"]) delete env[name];
+  const { stdout } = await promisify(execFile)(process.env.WARD_BIN, ["tokens", "add", "--role", "architect", "--workspace", it.workspace], { env });
+  const agent = async (method, path, body) => {
+    const response = await it.ask(method, path, body, { headers: { authorization: `Bearer ${stdout.trim()}` } });
+    return { status: response.status, body: await response.json() };
+  };
+  for (const more of [{ role: "backend" }, { mode: "full" }, { workspace: it.home }]) {
+    const refused = await agent("POST", "/sessions", { input: "go", ...more });
+    assert.deepEqual([refused.status, refused.body.kind], [403, "forbidden"], JSON.stringify(more));
+  }
+  const mine = await agent("POST", "/sessions", { id: "mine", input: "go" });
+  assert.deepEqual([mine.status, mine.body.role], [200, "architect"]);
+  assert.match(mine.body.actor, /^agent:/);
+  assert.match(results(it.asked[1])[0][1], /no tool `fs_write` for the role `architect`/);
+  assert.equal((await agent("PATCH", "/sessions/mine", { role: "backend" })).status, 403);
+  await it.call("POST", "/sessions", { id: "theirs", input: "go" });
+  assert.equal((await agent("GET", "/sessions/theirs")).status, 404);
+  assert.deepEqual((await agent("GET", "/sessions")).body.sessions.map((one) => one.session_id), ["mine"]);
+  assert.deepEqual((await it.call("GET", "/sessions")).body.sessions.map((one) => one.session_id).sort(), ["mine", "theirs"]);
 });

@@ -107,19 +107,19 @@ impl<S: Store> Inner<S> {
         parents.push(parent.progress.role.clone());
         let spent = &parent.progress;
         let left = Limits {
-            turns: parent
+            turns: spent
                 .limits
                 .turns
                 .map(|turns| turns.saturating_sub(spent.turns)),
-            tokens: parent
+            tokens: spent
                 .limits
                 .tokens
                 .map(|tokens| tokens.saturating_sub(spent.usage.total())),
-            cost: parent
+            cost: spent
                 .limits
                 .cost
                 .map(|cost| (cost - spent.dollars().unwrap_or(0.0)).max(0.0)),
-            seconds: parent
+            seconds: spent
                 .limits
                 .seconds
                 .map(|seconds| seconds.saturating_sub(spent.worked_ms / 1000)),

@@ -34,11 +34,11 @@ impl<S: Store> Inner<S> {
         made: Made,
     ) {
         loop {
-            let worked = self.work(&session, &cancel, made).await;
-            if self.stop.is_cancelled() {
+            let worked = tokio::select! {
+                worked = self.work(&session, &cancel, made) => worked,
                 // Ward ends: the next one takes it up from what is written.
-                return;
-            }
+                () = self.stop.cancelled() => return,
+            };
             match self.finish(&session, worked).await {
                 Ok(true) => return,
                 // Somebody said something meanwhile.
@@ -62,7 +62,7 @@ impl<S: Store> Inner<S> {
         let mut agent = self.agent(&record).await?;
         let open = self.open_calls(session).await?;
         if !open.is_empty() {
-            let limits = least(&agent.limits, &record.limits);
+            let limits = least(&agent.limits, &record.progress.limits);
             if let Some(stop) = self
                 .do_calls(session, &agent, &limits, &open, made, cancel)
                 .await?
@@ -78,7 +78,7 @@ impl<S: Store> Inner<S> {
             if agent.is_other_than(&record) {
                 agent = self.agent(&record).await?;
             }
-            let limits = least(&agent.limits, &record.limits);
+            let limits = least(&agent.limits, &record.progress.limits);
             if let Some(stop) = reached(&limits, &record) {
                 return Ok(stop);
             }
@@ -88,7 +88,7 @@ impl<S: Store> Inner<S> {
                 (history.told(), history.calls())
             };
             let asked = self.turn(session, &agent, messages, calls, cancel);
-            let turn = match self.in_time(session, &limits, asked).await? {
+            let turn = match self.in_time(session, &limits, asked).await {
                 InTime::Late => {
                     self.drop_turn(session, "its time is up").await?;
                     return Ok(StopReason::TimeLimit);
@@ -189,7 +189,7 @@ impl<S: Store> Inner<S> {
         let until = cancel.child_token();
         let calls = self.calls(session, agent, open, made, &until);
         tokio::pin!(calls);
-        let stop = match self.in_time(session, limits, &mut calls).await? {
+        let stop = match self.in_time(session, limits, &mut calls).await {
             InTime::Done(done) => {
                 done?;
                 cancel.is_cancelled().then_some(StopReason::Cancelled)
@@ -210,7 +210,7 @@ impl<S: Store> Inner<S> {
         session: &Session,
         limits: &Limits,
         work: impl Future<Output = T>,
-    ) -> Result<InTime<T>, Failure> {
+    ) -> InTime<T> {
         tokio::pin!(work);
         let mut status = session.follow();
         let worked = |session: &Session| Duration::from_millis(session.record().progress.worked_ms);
@@ -224,10 +224,6 @@ impl<S: Store> Inner<S> {
                 biased;
                 done = &mut work => Some(InTime::Done(done)),
                 () = after(left), if working => Some(InTime::Late),
-                () = self.stop.cancelled() => {
-                    // What is written is all that is known; nothing more is.
-                    return Err(Failure::new(ErrorKind::ShuttingDown, "Ward ends."));
-                }
                 _ = status.changed() => None,
             };
             if working {
@@ -235,7 +231,7 @@ impl<S: Store> Inner<S> {
                 session.record().progress.worked_ms += took;
             }
             if let Some(done) = done {
-                return Ok(done);
+                return done;
             }
         }
     }

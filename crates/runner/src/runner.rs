@@ -113,6 +113,17 @@ impl<S: Store> Runner<S> {
             (None, Actor::Agent(agent)) => agent.mode,
             (None, Actor::Person(_)) => Mode::Sandbox,
         };
+        if let Actor::Agent(agent) = actor
+            && mode > agent.mode
+        {
+            return Err(Failure::new(
+                ErrorKind::Forbidden,
+                format!(
+                    "An agent cannot choose its mode; this one has `{}` at the freest. A person can make a token for another.",
+                    agent.mode
+                ),
+            ));
+        }
         let role = match (asked.role, actor) {
             (Some(role), _) => role,
             (None, Actor::Agent(agent)) => agent.role.clone(),
@@ -162,9 +173,6 @@ impl<S: Store> Runner<S> {
         };
         if change != PatchSession::default() {
             self.change(actor, id, change).await?;
-        }
-        if let Some(limits) = &asked.limits {
-            session.record().limits = limits.clone();
         }
         let before = self.0.say(&session, origin_of(actor), &asked).await?;
         Ok((session, before))
@@ -342,8 +350,7 @@ impl<S: Store> Inner<S> {
                 )),
             };
         }
-        let running = self.sessions().values().filter(|one| one.runs()).count();
-        if running >= MAX_RUNNING {
+        if self.tasks.len() >= MAX_RUNNING {
             return Err(Failure::new(
                 ErrorKind::Busy,
                 format!("{MAX_RUNNING} sessions run already. Wait for one of them, or cancel one."),
@@ -371,7 +378,6 @@ impl<S: Store> Inner<S> {
             root,
             depth,
             content,
-            limits,
             created_at: at,
             progress: Progress {
                 title,
@@ -380,6 +386,7 @@ impl<S: Store> Inner<S> {
                 parents,
                 model: model.clone(),
                 mode,
+                limits,
                 turns: 0,
                 usage: Default::default(),
                 cost: None,
@@ -429,6 +436,12 @@ impl<S: Store> Inner<S> {
         let history = self.history(session, &mut pen).await?;
         let head = self.head(session).await?;
         let runs = session.runs();
+        if let Some(limits) = &asked.limits {
+            self.write(session, history, Page::default(), |progress| {
+                progress.limits = limits.clone();
+            })
+            .await?;
+        }
         if empty {
             let failed = session.record().progress.state == SessionState::Failed;
             if runs || !failed {
@@ -463,8 +476,7 @@ impl<S: Store> Inner<S> {
             self.write(session, history, page, |_| ()).await?;
         }
         if !runs {
-            let page = Page::default();
-            self.write(session, history, page, |progress| {
+            self.write(session, history, Page::default(), |progress| {
                 progress.state = SessionState::Running;
             })
             .await?;

@@ -27,7 +27,6 @@ pub(crate) struct Record {
     pub(crate) depth: usize,
     /// What it was asked for with, so that the same again is the same.
     pub(crate) content: Digest,
-    pub(crate) limits: Limits,
     pub(crate) created_at: u64,
     #[serde(flatten)]
     pub(crate) progress: Progress,
@@ -43,6 +42,7 @@ pub(crate) struct Progress {
     pub(crate) parents: Vec<String>,
     pub(crate) model: String,
     pub(crate) mode: Mode,
+    pub(crate) limits: Limits,
     pub(crate) turns: u64,
     pub(crate) usage: Usage,
     /// What it cost, in millionths of a dollar; nothing where a price is not known.
