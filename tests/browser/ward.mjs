@@ -96,11 +96,31 @@ export async function serve(t, { files = { "README.md": "# A workspace\n\nWith a
 export async function open(t, it, options = {}) {
   const context = await (await browser()).newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: "reduce", ...options });
   t.after(() => context.close());
+  if (process.env.WARD_PAGE) await fromDisk(context, it.url);
   const page = await watched(t, context);
   const { body } = await it.call("POST", "/login");
-  await page.goto(body.url);
+  if (process.env.WARD_PAGE) {
+    await context.request.get(body.url);
+    await page.goto(`${it.url}/`);
+  } else await page.goto(body.url);
   await page.getByRole("textbox", { name: "Message" }).waitFor();
   return { context, page };
+}
+
+/** The page as it lies in ui/dist (WARD_PAGE), without building Ward anew; its policy is Ward's. */
+async function fromDisk(context, url) {
+  const dist = process.env.WARD_PAGE;
+  const kinds = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
+  await context.route(`${url}/assets/*`, async (route) => {
+    const name = new URL(route.request().url()).pathname.slice("/assets/".length);
+    await route.fulfill({ body: await readFile(join(dist, name)), contentType: kinds[name.split(".").pop()] });
+  });
+  await context.route(`${url}/`, async (route) => {
+    const response = await route.fetch();
+    const nonce = /'nonce-([^']+)'/.exec(response.headers()["content-security-policy"])?.[1];
+    const body = await readFile(join(dist, "index.html"), "utf8");
+    await route.fulfill({ response, body: body.replace("{{nonce}}", nonce) });
+  });
 }
 
 /** A further page of the same browser. */

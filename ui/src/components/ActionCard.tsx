@@ -27,10 +27,10 @@ export const ActionCard = memo(function ActionCard({ call, workspace }: { call: 
   const body = <Body call={call} result={result} change={change} shown={shown} />;
   const what = whatOf(call, workspace);
   return (
-    <section className={`card ${state}`} aria-label={`${action}: ${STATES[state]}`} data-call={call.called.call_id} data-state={state}>
+    <section className={`card is-${state}`} aria-label={`${action}: ${STATES[state]}`} data-call={call.called.call_id} data-state={state}>
       <div className="card-head">
         <button type="button" className="card-fold" aria-expanded={shown} onClick={() => setOpen(!shown)}>
-          <span className={`mark ${state}`} aria-hidden="true">{MARKS[state]}</span>
+          <span className={`mark is-${state}`} aria-hidden="true">{MARKS[state]}</span>
           <span className="sr">{STATES[state]}: </span>
           {!command && <span className="verb">{action}</span>}
           <span className="what"><Visible text={what} /></span>
@@ -70,12 +70,12 @@ function Meta({ call, result, state, change }: { call: Call; result: Result; sta
   if (result.exit !== undefined) parts.push(<span key="exit">exit {result.exit}</span>);
   else if (result.signal) parts.push(<span key="signal">{result.signal}</span>);
   if (result.timedOut) parts.push(<span key="late">took too long</span>);
-  if (change) parts.push(<Counts key="counts" diff={change.diff} />);
+  if (change) parts.push(<span key="counts"><Counts diff={change.diff} /></span>);
   if (call.output) parts.push(<span key="time">{duration(call.output.duration_ms)}</span>);
-  else parts.push(<Running key="time" since={call.since} asks={state === "asking"} />);
+  else parts.push(<span key="time"><Running since={call.since} asks={state === "asking"} /></span>);
   if (result.tier) parts.push(<span key="tier" className="hide-narrow">{result.tier === "none" ? "not confined" : "in the sandbox"}</span>);
-  if (change && call.output?.ok && call.called.action_id) parts.push(<Undo key="undo" action={call.called.action_id} path={change.path} />);
-  return <>{parts.flatMap((part, index) => (index === 0 ? [part] : [<span key={`dot${index}`} aria-hidden="true"> · </span>, part]))}</>;
+  if (change && call.output?.ok && call.called.action_id) parts.push(<span key="undo"><Undo action={call.called.action_id} path={change.path} /></span>);
+  return <>{parts}</>;
 }
 
 function Running({ since, asks }: { since: number | undefined; asks: boolean }) {
@@ -85,14 +85,14 @@ function Running({ since, asks }: { since: number | undefined; asks: boolean }) 
     const timer = setInterval(() => setNow(Date.now()), 1000);
     return () => clearInterval(timer);
   }, [asks, since]);
-  if (asks) return <span>waits for you</span>;
-  return <span>{since === undefined || now - since < 1000 ? "runs" : `runs, ${duration(now - since)}`}</span>;
+  if (asks) return "waits for you";
+  return since === undefined || now - since < 1000 ? "runs" : `runs, ${duration(now - since)}`;
 }
 
 function Undo({ action, path }: { action: string; path: string }) {
   const undone = useUndone(action);
   const [under, setUnder] = useState(false);
-  if (undone) return <span>undone</span>;
+  if (undone) return "undone";
   const take = async () => {
     setUnder(true);
     try {

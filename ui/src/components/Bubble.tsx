@@ -99,7 +99,7 @@ export const Bubble = memo(function Bubble({ approval: told, child, keys, elsewh
   };
 
   return (
-    <section ref={box} className="ask" role="group" aria-labelledby={title} data-approval={approval.id} data-armed={armed} onKeyDown={escape}>
+    <section ref={box} className={keys ? "ask has-keys" : "ask"} role="group" aria-labelledby={title} data-approval={approval.id} data-armed={armed} onKeyDown={escape}>
       <h3 className="ask-title" id={title}>
         <span className="ask-dot" aria-hidden="true">●</span>
         <span><Visible text={approval.role} /> {headline(approval)}</span>
@@ -217,15 +217,17 @@ function What({ approval }: { approval: Approval }) {
   // A host is asked for by a command that runs: what it was started with is what it does.
   const line = facts.command?.line ?? facts.command?.argv.map(quoted).join(" ") ?? member(params, "command");
   const stdin = member(params, "stdin");
+  const paths = line === undefined && approval.action !== "fs.patch" ? (facts.paths ?? []) : [];
   return (
     <>
+      {paths.length > 0 && <pre className="cmd" tabIndex={0} role="group" aria-label="The path, whole"><Visible text={paths.map((path) => path.path).join("\n")} strict /></pre>}
       {line !== undefined && <pre className="cmd" tabIndex={0} role="group" aria-label="The command, whole"><Visible text={line} strict /></pre>}
       {subject.about === "host" && <p className="reach">to <strong className="mono"><Visible text={subject.host} strict /></strong></p>}
       {subject.about === "again" && (
         <ul className="plainlist">{subject.widen.map((widen, index) => <li key={index}>{widen.access === "write" ? "write" : "read"} <code><Visible text={widen.path} strict /></code></li>)}</ul>
       )}
       {diff && diff.lines.length > 0 && <div className="framed"><DiffView diff={diff} label="What would change" /></div>}
-      {line === undefined && !diff && approval.action !== "fs.read" && <pre className="cmd" tabIndex={0} role="group" aria-label="What is asked for, whole"><Visible text={JSON.stringify(params, null, 2)} strict /></pre>}
+      {line === undefined && paths.length === 0 && !diff && <pre className="cmd" tabIndex={0} role="group" aria-label="What is asked for, whole"><Visible text={JSON.stringify(params, null, 2)} strict /></pre>}
       {facts.command?.env && Object.keys(facts.command.env).length > 0 && (
         <p className="reach">with {Object.entries(facts.command.env).map(([name, value]) => <code key={name}><Visible text={`${name}=${value}`} strict /></code>)}</p>
       )}
@@ -253,7 +255,9 @@ function Touches({ approval }: { approval: Approval }) {
   const paths = facts.paths ?? [];
   const hosts = approval.subject.about === "host" ? [] : (facts.hosts ?? []);
   // What the lines around it say already is not said again.
-  const shown = approval.subject.about === "host" ? [] : questions.filter((question) => question.touch && question.touch !== facts.command?.line);
+  const shown = approval.subject.about === "host" ? [] : questions.filter(
+    (question) => question.touch && question.touch !== facts.command?.line && !paths.some((path) => question.touch === `${path.access} ${path.path}`),
+  );
   return (
     <>
       {shown.length > 0 && (

@@ -1,5 +1,6 @@
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { api, newId } from "../api/client";
+import { Failure } from "../api/failure";
 import { announce, complain } from "../model/announce";
 import { feed, say } from "../model/feed";
 import { go } from "../model/route";
@@ -7,11 +8,12 @@ import { refreshSoon } from "../model/sessions";
 import { remember, settings } from "../model/settings";
 import { useStore } from "../model/store";
 import { dollars, tokens, total } from "../text/words";
+import { type Chosen, RoleAndModel } from "./Header";
 
 const drafts = new Map<string, string>();
 
 /** Where the person writes. Enter sends, also while the agent works; Ctrl+. stops it. */
-export function Composer({ session, offline, waits }: { session: string | undefined; offline: boolean; waits: boolean }) {
+export function Composer({ session, current, offline, waits }: { session: string | undefined; current: Chosen | undefined; offline: boolean; waits: boolean }) {
   const key = session ?? "";
   const [text, setText] = useState(() => drafts.get(key) ?? "");
   const [under, setUnder] = useState(false);
@@ -69,6 +71,8 @@ export function Composer({ session, offline, waits }: { session: string | undefi
         go({ at: "session", id: begun.session_id });
       }
     } catch (error) {
+      const begun = error instanceof Failure && !session ? error.details.session_id : undefined;
+      if (typeof begun === "string") return go({ at: "session", id: begun });
       // What was written is not lost.
       write(words);
       complain(error);
@@ -94,7 +98,8 @@ export function Composer({ session, offline, waits }: { session: string | undefi
           {(!running || text.trim() !== "") && <button type="submit" className="send" disabled={!text.trim() || under}>Send</button>}
         </div>
         <div className="hint">
-          <span className="hide-narrow"><kbd>⏎</kbd> send</span><span className="hide-narrow"><kbd>⇧⏎</kbd> new line</span>{running && <span className="hide-narrow"><kbd>ctrl .</kbd> stop</span>}
+          <span className="only-narrow-row"><RoleAndModel session={current} /></span>
+          {waits ? <span className="hide-narrow"><kbd>esc</kbd> then <kbd>a</kbd><kbd>s</kbd><kbd>w</kbd><kbd>d</kbd> answer</span> : <span className="hide-narrow"><kbd>⏎</kbd> send</span>}<span className="hide-narrow"><kbd>⇧⏎</kbd> new line</span>{running && <span className="hide-narrow"><kbd>ctrl .</kbd> stop</span>}
           <span className="grow" />
           {session && usage && <span className="numbers">{tokens(total(usage))} tokens{cost !== undefined && ` · ${dollars(cost)}`}</span>}
         </div>

@@ -1,6 +1,6 @@
 import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { type Answer, type Call, type Item, type Said, openAsks } from "../model/conversation";
-import { feed } from "../model/feed";
+import { type Answer, type Call, type Item, type Said, type Trouble, openAsks } from "../model/conversation";
+import { feed, goOn } from "../model/feed";
 import { inbox } from "../model/inbox";
 import { useStore } from "../model/store";
 import { announce, complain } from "../model/announce";
@@ -64,7 +64,7 @@ export function Conversation() {
       <div ref={scroll} className="talk" onScroll={look} tabIndex={0} role="region" aria-label="Conversation">
         <div className="col">
           {conversation.items.map((item, index) => (
-            <ItemView key={item.key} item={item} workspace={conversation.workspace} current={current} lastSaid={index === lastSaid} running={conversation.running} />
+            <ItemView key={item.key} item={item} workspace={conversation.workspace} current={current} lastSaid={index === lastSaid} last={index === conversation.items.length - 1} running={conversation.running} />
           ))}
           {pending.map((sent) => (
             <div key={sent.id} className="me pending"><p className="said-text">{sent.text}</p><small>sending…</small></div>
@@ -92,11 +92,13 @@ interface ItemProps {
   workspace: string;
   current: string | undefined;
   lastSaid: boolean;
+  /** Whether nothing came after it. */
+  last: boolean;
   running: boolean;
 }
 
 const ItemView = memo(
-  function ItemView({ item, workspace, current, lastSaid, running }: ItemProps) {
+  function ItemView({ item, workspace, current, lastSaid, last, running }: ItemProps) {
     switch (item.type) {
       case "said":
         return <SaidView said={item} last={lastSaid} running={running} />;
@@ -107,11 +109,11 @@ const ItemView = memo(
       case "note":
         return <p className={`note ${item.tone}`}>{item.text}</p>;
       case "trouble":
-        return <div className="trouble" role="alert"><strong>This did not work.</strong> <Visible text={item.failure.error} /></div>;
+        return <TroubleView trouble={item} last={last} />;
     }
   },
   (before, now) =>
-    before.item === now.item && before.workspace === now.workspace && before.lastSaid === now.lastSaid && before.running === now.running &&
+    before.item === now.item && before.workspace === now.workspace && before.lastSaid === now.lastSaid && before.last === now.last && before.running === now.running &&
     (now.item.type !== "call" || now.item.asks.length === 0 || before.current === now.current),
 );
 
@@ -161,6 +163,26 @@ function SaidView({ said, last, running }: { said: Said; last: boolean; running:
         {last && !running && <button type="button" className="link quiet" disabled={under} onClick={() => again(said.text)} title="Asks the same again, in a copy of the session up to here">retry</button>}
         <CopyButton text={() => said.text} what="message" />
       </div>
+    </div>
+  );
+}
+
+function TroubleView({ trouble, last }: { trouble: Trouble; last: boolean }) {
+  const [under, setUnder] = useState(false);
+  const again = async () => {
+    setUnder(true);
+    try {
+      await goOn();
+    } catch (error) {
+      complain(error);
+    } finally {
+      setUnder(false);
+    }
+  };
+  return (
+    <div className="trouble" role="alert">
+      <p><strong>This did not work.</strong> <Visible text={trouble.failure.error} /></p>
+      {last && <button type="button" className="b" disabled={under} onClick={again}>Try again</button>}
     </div>
   );
 }

@@ -33,7 +33,8 @@ export function Header({ session, toggleLeft, toggleSide, leftOpen, sideOpen }: 
         <span>Ward</span>
       </a>
       {workspace && <span className="pill hide-narrow" title={workspace}><span className="pill-label">workspace</span> <b>{baseName(workspace)}</b></span>}
-      <Choices session={session} />
+      <span className="hide-narrow row-of"><RoleAndModel session={session} /></span>
+      <ModePicker session={session} />
       <span className="grow" />
       {open.length > 0 && <a className="pill inbox" href={address({ at: "approvals" })} data-waiting={open.length}>{open.length} waiting</a>}
       <button type="button" className="icon hide-narrow" aria-label={isDark() ? "Use the light theme" : "Use the dark theme"} onClick={() => remember({ theme: isDark() ? "light" : "dark" })}>◐</button>
@@ -42,11 +43,17 @@ export function Header({ session, toggleLeft, toggleSide, leftOpen, sideOpen }: 
   );
 }
 
+export interface Chosen {
+  session_id: string;
+  role: string;
+  model: string;
+  mode: Mode;
+}
+
 /** Role, model and mode: of the session that is shown, or of the next one. */
-function Choices({ session }: { session: { session_id: string; role: string; model: string; mode: Mode } | undefined }) {
+function useChosen(session: Chosen | undefined) {
   const chosen = useStore(settings);
   const { roles, models } = useStore(ward);
-  const [warns, setWarns] = useState(false);
   const role = session?.role ?? chosen.role ?? USUAL_ROLE;
   const known = roles?.find((other) => other.name === role);
   const model = session?.model ?? chosen.model ?? known?.model ?? models?.default ?? "offline";
@@ -60,14 +67,28 @@ function Choices({ session }: { session: { session_id: string; role: string; mod
       complain(error);
     }
   };
+  return { role, known, model, mode, roles, models, change };
+}
+
+export function RoleAndModel({ session }: { session: Chosen | undefined }) {
+  const { role, model, roles, models, change } = useChosen(session);
+  return (
+    <>
+      <Picker label="role" value={role} options={roleOptions(roles ?? [], role)} choose={(value) => change({ role: value })} />
+      <Picker label="model" value={model} options={modelOptions(models, model)} other="provider/model" choose={(value) => change({ model: value })} />
+    </>
+  );
+}
+
+function ModePicker({ session }: { session: Chosen | undefined }) {
+  const { known, mode, change } = useChosen(session);
+  const [warns, setWarns] = useState(false);
   const modes: Option[] = (["sandbox", "full"] as const).map((value) => ({
     value, name: modeWords[value].name, what: modeWords[value].what, tone: value === "full" ? "no" : "ok",
     disabled: value === "full" && known?.mode === "sandbox",
   }));
   return (
     <>
-      <Picker label="role" value={role} className="hide-narrow-value" options={roleOptions(roles ?? [], role)} choose={(value) => change({ role: value })} />
-      <Picker label="model" value={model} className="hide-narrow-value" options={modelOptions(models, model)} other="provider/model" choose={(value) => change({ model: value })} />
       <Picker label="mode" value={mode} className={mode === "full" ? "full" : "sandbox"} options={modes} lead={<i className="dot" aria-hidden="true" />}
         choose={(value) => (value === "full" && mode !== "full" ? setWarns(true) : change({ mode: value as Mode }))} />
       {warns && (

@@ -2,7 +2,7 @@
 
 import { api, newId } from "../api/client";
 import { type Line, follow } from "../api/events";
-import type { Failure } from "../api/failure";
+import { Failure } from "../api/failure";
 import type { Received, SessionEvent } from "../api/schema";
 import { type Conversation, empty, fold } from "./conversation";
 import { refreshSoon } from "./sessions";
@@ -85,8 +85,21 @@ export async function say(session: string, text: string): Promise<void> {
     await api.say(session, { input: text, id });
     refreshSoon();
   } catch (error) {
+    // It was said, and what came of it went wrong: its events tell that.
+    if (error instanceof Failure && error.details.session_id === session) return;
     here((pending) => pending.filter((sent) => sent.id !== id));
     throw error;
+  }
+}
+
+/** Goes on where the session that is shown failed: nothing is said, the turn is asked for again. */
+export async function goOn(): Promise<void> {
+  const { id } = feed.get();
+  if (id === undefined) return;
+  try {
+    await api.say(id, { input: "", id: newId() });
+  } catch (error) {
+    if (!(error instanceof Failure && error.details.session_id === id)) throw error;
   }
 }
 

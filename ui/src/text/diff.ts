@@ -39,7 +39,9 @@ export function readDiff(text: string): Diff {
       lines.push({ kind: "same", text: line.slice(1), old: before++, new: after++ });
     }
   }
-  return { lines, added, removed };
+  // Where there is one file alone, whoever shows the diff names it.
+  const files = lines.filter((line) => line.kind === "file" && line.text.startsWith("+++ ")).length;
+  return { lines: files <= 1 ? lines.filter((line) => line.kind !== "file") : lines, added, removed };
 }
 
 function isHeader(line: string): boolean {

@@ -90,7 +90,8 @@ const DOES: Record<string, string> = {
   "terminal.run": "run commands",
   "terminal.open": "open terminals",
   "terminal.*": "run commands and open terminals",
-  "net.connect": "reach hosts",
+  net: "reach hosts",
+  wall: "go beyond the wall",
 };
 
 /** A skill, such as `fs.write(src/**)`, in words. */
@@ -100,7 +101,7 @@ export function skillWords(skill: string): string {
   if (!match || !does) return skill === "*" ? "do everything" : skill;
   const where = match[2];
   if (where === undefined || where === "**" || where === "*") return does;
-  return match[1]?.startsWith("terminal") ? `${does} like \`${where}\`` : `${does} in \`${where}\``;
+  return match[1]?.startsWith("terminal") ? `${does} like ${where}` : `${does} in ${where}`;
 }
 
 const WANTS: Record<string, string> = {

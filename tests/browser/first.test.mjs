@@ -1,0 +1,126 @@
+// From nothing to the first answer, and the conversation that follows.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { begin, closeBrowser, idle, limit, model, open, say, serve, shot } from "./ward.mjs";
+
+after(closeBrowser);
+
+test("the link that ward serve prints leads to a page where a first message is answered, without any key", limit, async (t) => {
+  const it = await serve(t);
+  const { page } = await open(t, it);
+  // The link that was printed works once as well, in another browser.
+  await shot(page, "welcome");
+  await page.getByText("This is the offline model").waitFor();
+  await say(page, "read README.md");
+  await page.locator(".said").getByText("With a file in it.").waitFor();
+  await idle(page);
+  const card = page.locator(".card");
+  assert.equal(await card.getAttribute("data-state"), "done");
+  assert.match(await card.innerText(), /fs\.read\s+README\.md/);
+  assert.match(page.url(), /#\/session\//);
+  // It is in the list, under what was asked.
+  await page.getByRole("navigation").getByRole("link", { name: /read README\.md/ }).waitFor();
+  assert.match(await page.title(), /read README\.md · Ward/);
+});
+
+test("a browser that is not signed in is told how to, and gets no page", limit, async (t) => {
+  const it = await serve(t);
+  const { context, page } = await open(t, it);
+  await page.goto(`${it.url}/#/settings`);
+  await page.getByRole("button", { name: "Sign this browser out" }).click();
+  await page.getByText("ward tokens link").waitFor();
+  assert.equal(await page.getByRole("textbox", { name: "Message" }).count(), 0);
+  assert.equal((await context.request.get(`${it.url}/sessions`)).status(), 401);
+});
+
+test("an answer streams in as Markdown, reasoning is folded, code can be copied", limit, async (t) => {
+  const scripted = await model(t);
+  let go;
+  const gate = new Promise((resolve) => (go = resolve));
+  scripted.turns.push([
+    { reasoning: "First I count to three." },
+    { text: "## A heading\n\nSome **bold** text and a [link](https://example.org/x).\n\n- one\n" },
+    { text: "- two\n\n```js\nconst a = 1;\n", wait: gate },
+    { text: "```\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n" },
+  ]);
+  const it = await serve(t, { env: scripted.env });
+  const { context, page } = await open(t, it);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await begin(it, page, "Show me.");
+  // While it still streams, what is there is formatted already.
+  await page.locator(".said strong", { hasText: "bold" }).waitFor();
+  assert.equal(await page.locator(".said article li, .said li").count(), 2);
+  assert.equal(await page.locator(".said").getAttribute("aria-busy"), "true");
+  go();
+  await idle(page);
+  await page.locator(".said table td", { hasText: "2" }).waitFor();
+  const link = page.locator(".said a");
+  assert.deepEqual([await link.getAttribute("href"), await link.getAttribute("rel")], ["https://example.org/x", "noopener noreferrer"]);
+  const thought = page.getByText("First I count to three.");
+  assert.equal(await thought.isVisible(), false);
+  await page.getByText("Thought", { exact: true }).click();
+  assert.equal(await thought.isVisible(), true);
+  await page.getByRole("button", { name: "Copy code" }).click();
+  await page.getByText("copied").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "const a = 1;");
+  // Colours come, from the page's own code.
+  await page.locator(".code .tok-keyword", { hasText: "const" }).waitFor();
+});
+
+test("what is said while the agent works is heard, and told once", limit, async (t) => {
+  const scripted = await model(t);
+  let go;
+  const gate = new Promise((resolve) => (go = resolve));
+  scripted.turns.push([{ text: "I begin", wait: gate }, { text: " and end." }], [{ text: "I heard you." }]);
+  const it = await serve(t, { env: scripted.env });
+  const { page } = await open(t, it);
+  await begin(it, page, "Do it.");
+  await page.getByText("I begin").waitFor();
+  await say(page, "And be quick.");
+  await page.locator(".me", { hasText: "And be quick." }).waitFor();
+  go();
+  await page.getByText("I heard you.").waitFor();
+  await idle(page);
+  assert.equal(await page.locator(".me", { hasText: "And be quick." }).count(), 1);
+  await page.getByText("I begin and end.").waitFor();
+});
+
+test("an earlier message can be asked differently, in a copy that leaves the session as it was", limit, async (t) => {
+  const it = await serve(t, { files: { "a.txt": "letter a\n", "b.txt": "letter b\n" } });
+  const { page } = await open(t, it);
+  await say(page, "list the files");
+  await idle(page);
+  await say(page, "read a.txt");
+  await page.locator(".said").getByText("letter a").waitFor();
+  await idle(page);
+  const before = page.url();
+  const second = page.locator(".me-row").nth(1);
+  await second.hover();
+  await second.getByRole("button", { name: "edit" }).click();
+  await page.getByLabel("Ask this instead").fill("read b.txt");
+  await page.getByLabel("Ask this instead").press("Enter");
+  await page.locator(".said").getByText("letter b").waitFor();
+  await idle(page);
+  assert.notEqual(page.url(), before);
+  // The copy knows what came before, and not what was asked in its place.
+  await page.locator(".me", { hasText: "list the files" }).waitFor();
+  assert.equal(await page.getByText("letter a").count(), 0);
+  await page.goto(before);
+  await page.locator(".said").getByText("letter a").waitFor();
+  assert.equal(await page.getByText("letter b").count(), 0);
+});
+
+test("a provider that fails is told in words, and trying again goes on where it failed", limit, async (t) => {
+  const scripted = await model(t);
+  scripted.turns.push(() => { throw new Error("no"); }, () => { throw new Error("no"); });
+  const it = await serve(t, { env: { ...scripted.env, WARD_CHAT_BASE_URL: "http://127.0.0.1:9/v1" } });
+  const { page } = await open(t, it);
+  await begin(it, page, "Hello?").catch(() => {});
+  const { body } = await it.call("GET", "/sessions");
+  await page.goto(`${it.url}/#/session/${body.sessions[0].session_id}`);
+  const trouble = page.getByRole("alert").filter({ hasText: "This did not work." });
+  await trouble.waitFor({ timeout: 60_000 });
+  assert.match(await trouble.innerText(), /chat|127\.0\.0\.1|reach/);
+  assert.equal(await trouble.getByRole("button", { name: "Try again" }).count(), 1);
+});
