@@ -85,6 +85,13 @@ impl Store for SqliteStore {
         self.readers.tail(stream.clone(), limit).await
     }
 
+    async fn head(&self, stream: &StreamName) -> Result<Seq, StoreError> {
+        match self.writer.head(stream) {
+            Some(head) => head,
+            None => self.readers.head(stream.clone()).await,
+        }
+    }
+
     async fn beyond(&self, stream: &StreamName, after: Seq) -> Result<Seq, StoreError> {
         // First in line, then a look: what is appended in between is not missed.
         let mut heads = self.followers.follow(stream);

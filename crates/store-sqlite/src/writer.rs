@@ -83,6 +83,13 @@ impl Writer {
         drop(waiting);
         answer
     }
+
+    /// Where a stream is, where nobody writes. The connection that writes has the newest pages at
+    /// hand; a reader would have to fetch them again after every append.
+    pub(crate) fn head(&self, stream: &StreamName) -> Option<Result<Seq, StoreError>> {
+        let connection = self.pen.try_connection()?;
+        Some(head(&connection, stream).map_err(failed))
+    }
 }
 
 impl Drop for Writer {
@@ -144,11 +151,7 @@ impl Pen {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             return None;
         }
-        let mut connection = match self.connection.try_lock() {
-            Ok(connection) => connection,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let mut connection = self.try_connection()?;
         let answer = write_all(&mut connection, &[batch]).map_or_else(Err, |mut answers| {
             answers.pop().unwrap_or(Err(StoreError::Closed))
         });
@@ -175,6 +178,15 @@ impl Pen {
         let tidied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = tidied {
             tracing::warn!(%error, "the store's log could not be tidied away; it grows until it can");
+        }
+    }
+
+    /// None where somebody holds it.
+    fn try_connection(&self) -> Option<MutexGuard<'_, Connection>> {
+        match self.connection.try_lock() {
+            Ok(connection) => Some(connection),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -222,15 +234,10 @@ fn write_all(
     connection: &mut Connection,
     batches: &[&[Append]],
 ) -> Result<Vec<Answer>, StoreError> {
-    let mut transaction = connection.transaction().map_err(failed)?;
     if let [batch] = batches {
-        // Dropped, the transaction takes back what the batch had written.
-        let heads = append(&transaction, batch);
-        if heads.is_ok() {
-            transaction.commit().map_err(failed)?;
-        }
-        return Ok(vec![heads]);
+        return Ok(vec![write_one(connection, batch)]);
     }
+    let mut transaction = connection.transaction().map_err(failed)?;
     let mut answers = Vec::with_capacity(batches.len());
     for batch in batches {
         let savepoint = transaction.savepoint().map_err(failed)?;
@@ -244,6 +251,39 @@ fn write_all(
     }
     transaction.commit().map_err(failed)?;
     Ok(answers)
+}
+
+/// Writes one, which is what nearly always happens: its statements are not read anew each time.
+fn write_one(connection: &Connection, batch: &[Append]) -> Answer {
+    let open = Open::begin(connection).map_err(failed)?;
+    let heads = append(connection, batch)?;
+    open.commit().map_err(failed)?;
+    Ok(heads)
+}
+
+/// A transaction; dropped, it takes back what was written in it.
+struct Open<'a>(&'a Connection);
+
+impl<'a> Open<'a> {
+    fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Self(connection))
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        self.0.prepare_cached("COMMIT")?.execute([]).map(drop)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        // After a commit there is none.
+        if !self.0.is_autocommit()
+            && let Err(error) = self.0.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "what was half-written could not be taken back");
+        }
+    }
 }
 
 fn append(connection: &Connection, batch: &[Append]) -> Answer {

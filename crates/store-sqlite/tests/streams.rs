@@ -95,6 +95,11 @@ async fn a_batch_with_one_stream_elsewhere_changes_no_stream() {
         Ok(vec![event(1, 1)])
     );
     assert_eq!(store.count().await, Ok(1));
+    // Nothing of it is left to be in the way of the next.
+    let next = store.append(vec![append("b", Expected::Any, 3..=3)]).await;
+    assert_eq!(next, Ok(vec![Seq::new(2)]));
+    assert_eq!(store.head(&name("a")).await, Ok(Seq::START));
+    assert_eq!(store.head(&name("b")).await, Ok(Seq::new(2)));
 }
 
 #[tokio::test]

@@ -42,7 +42,8 @@ impl Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
-        Self(value.to_string())
+        // Through `Display` it is more work.
+        Self(serde_json::to_string(&value).unwrap_or_else(|_| value.to_string()))
     }
 }
 

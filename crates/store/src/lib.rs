@@ -65,6 +65,10 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
+    /// Where a stream is; one that nobody appended to is at its start. It is asked before every
+    /// action, so it is to be quick.
+    fn head(&self, stream: &StreamName) -> impl Future<Output = Result<Seq, StoreError>> + Send;
+
     /// Waits until a stream has an event after `after`, and answers its head. Reading on from
     /// there and waiting again follows a stream without a gap.
     fn beyond(
@@ -93,6 +97,10 @@ impl<S: Store> Store for Arc<S> {
 
     async fn tail(&self, stream: &StreamName, limit: usize) -> Result<Vec<Event>, StoreError> {
         (**self).tail(stream, limit).await
+    }
+
+    async fn head(&self, stream: &StreamName) -> Result<Seq, StoreError> {
+        (**self).head(stream).await
     }
 
     async fn beyond(&self, stream: &StreamName, after: Seq) -> Result<Seq, StoreError> {

@@ -181,6 +181,10 @@ impl Store for Held {
         self.store.tail(stream, limit).await
     }
 
+    async fn head(&self, stream: &StreamName) -> Result<Seq, StoreError> {
+        self.store.head(stream).await
+    }
+
     async fn beyond(&self, stream: &StreamName, after: Seq) -> Result<Seq, StoreError> {
         self.store.beyond(stream, after).await
     }
