@@ -9,7 +9,7 @@ use protocol::{ActionName, Digest, ErrorKind, Facts, Failure, Mode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::canonical;
+use crate::canonical::Object;
 use crate::clock::now;
 use crate::files::Files;
 use crate::grants::session_key;
@@ -40,30 +40,19 @@ pub(crate) struct Job {
 /// Whoever asks about a host waits here for the one before, and finds an answer that was given once.
 pub(crate) type Turn = Arc<tokio::sync::Mutex<Option<Result<(), Failure>>>>;
 
-/// Everything that an approval binds to.
-#[derive(Serialize)]
-struct Bound<'a> {
-    action: ActionName,
-    params: &'a Value,
-    facts: &'a Facts,
-    actor: &'a str,
-    role: &'a str,
-    parents: &'a [String],
-    mode: Mode,
-    workspace: &'a str,
-    session: Option<&'a str>,
-    policy: &'a Digest,
-    widen: &'a [Widen],
-}
-
 impl Job {
     /// Stands for all of a request but its id.
-    pub(crate) fn content(kept: &Kept) -> Result<Digest, Failure> {
-        canonical::digest(&json!({
-            "action": kept.action, "params": kept.params, "role": kept.role, "parents": kept.parents,
-            "mode": kept.mode, "workspace": kept.workspace.to_string_lossy(), "session": kept.session,
-            "actor": kept.actor,
-        }))
+    pub(crate) fn content(kept: &Kept) -> Digest {
+        Object::new()
+            .string("action", &kept.action)
+            .string("actor", &kept.actor)
+            .string("mode", kept.mode.as_str())
+            .value("params", &kept.params)
+            .strings("parents", &kept.parents)
+            .string("role", &kept.role)
+            .maybe("session", kept.session.as_deref())
+            .string("workspace", &kept.workspace.to_string_lossy())
+            .digest()
     }
 
     /// As it is kept while it waits.
@@ -170,7 +159,8 @@ impl Job {
         ))
     }
 
-    /// The digest of exactly what would happen. If any of it changes before it runs, it is another.
+    /// The digest of exactly what would happen: everything that an approval binds to. If any of it
+    /// changes before it runs, it is another.
     pub(crate) fn digest(
         &self,
         facts: &Facts,
@@ -178,19 +168,19 @@ impl Job {
         book: &Files,
         widen: &[Widen],
     ) -> Result<Digest, Failure> {
-        canonical::digest(&Bound {
-            action: self.name,
-            params: &self.params,
-            facts,
-            actor: &self.actor,
-            role: &self.role,
-            parents: &self.parents,
-            mode,
-            workspace: &self.workspace.name,
-            session: self.session.as_deref(),
-            policy: &book.version,
-            widen,
-        })
+        Ok(Object::new()
+            .string("action", self.name.as_str())
+            .string("actor", &self.actor)
+            .value("facts", &value_of(facts)?)
+            .string("mode", mode.as_str())
+            .value("params", &self.params)
+            .strings("parents", &self.parents)
+            .string("policy", book.version.as_str())
+            .string("role", &self.role)
+            .maybe("session", self.session.as_deref())
+            .value("widen", &value_of(widen)?)
+            .string("workspace", &self.workspace.name)
+            .digest())
     }
 
     /// Whether what it started goes on after its answer: a terminal or a background command.
@@ -199,6 +189,11 @@ impl Job {
             || (self.name == ActionName::TerminalRun
                 && self.params.get("background") == Some(&Value::Bool(true)))
     }
+}
+
+fn value_of<T: Serialize + ?Sized>(part: &T) -> Result<Value, Failure> {
+    serde_json::to_value(part)
+        .map_err(|error| Failure::new(ErrorKind::Internal, format!("This is no JSON: {error}.")))
 }
 
 /// The action of this name.

@@ -16,7 +16,6 @@ mod entry;
 mod export;
 mod head;
 mod open;
-mod text;
 mod verify;
 mod walk;
 mod write;

@@ -9,7 +9,7 @@ use store::{Event, Json, Millis, NewEvent, Seq};
 
 use super::entry::{EntryKind, NewEntry};
 use super::head::Head;
-use super::text;
+use crate::canonical::text;
 
 /// An entry that is ready but for its place: what does not depend on the one before it is hashed,
 /// so that little is left to do in line.

@@ -1,5 +1,5 @@
 //! Canonical JSON (RFC 8785) of a value, without the detours that a general serializer takes: every
-//! entry is written this way, on the path of every action.
+//! action is written down and digested this way.
 
 use serde_json::{Map, Number, Value};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 pub(crate) const EXACT: u64 = 1 << 53;
 
 /// Adds the value's text.
-pub(super) fn push(text: &mut String, value: &Value) {
+pub(crate) fn push(text: &mut String, value: &Value) {
     match value {
         Value::Null => text.push_str("null"),
         Value::Bool(true) => text.push_str("true"),
@@ -29,7 +29,7 @@ pub(super) fn push(text: &mut String, value: &Value) {
 }
 
 /// Adds a string's text.
-pub(super) fn push_string(text: &mut String, string: &str) {
+pub(crate) fn push_string(text: &mut String, string: &str) {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
     if string.bytes().all(plain) {
         text.push('"');
@@ -42,7 +42,7 @@ pub(super) fn push_string(text: &mut String, string: &str) {
 }
 
 /// Adds a whole number's text, which is exact below [`EXACT`].
-pub(super) fn push_whole(text: &mut String, number: u64) {
+pub(crate) fn push_whole(text: &mut String, number: u64) {
     use std::fmt::Write as _;
     let _ = write!(text, "{number}");
 }
