@@ -145,10 +145,7 @@ impl<S: Store> Door<S> {
             self.follow(live, said);
         }
         match &ended.outcome {
-            Ok(result) => Ok(
-                serde_json::value::RawValue::from_string(result.get().to_owned())
-                    .map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()))?,
-            ),
+            Ok(result) => Ok((**result).to_owned()),
             Err(failure) => Err(failure.clone()),
         }
     }
@@ -338,8 +335,8 @@ impl<S: Store> Service for &Door<S> {
 impl<S: Store> Gate<S> {
     /// What would become of an action: the same answer that the gate acts on.
     pub async fn foresee(&self, actor: &Actor, request: Request) -> Result<Foreseen, Failure> {
-        let job = self.0.admit(actor, request.bound_to(actor)?)?;
-        let decided = self.0.look(&job, &[]).await?;
+        let (job, book) = self.0.admit(actor, request.bound_to(actor)?)?;
+        let decided = self.0.look(&job, book, &[]).await?;
         Ok(Foreseen {
             facts: decided.facts,
             verdict: decided.decision.verdict.as_str().to_owned(),

@@ -247,7 +247,14 @@ impl<S: Store> Gate<S> {
 impl<S: Store> Inner<S> {
     /// The workspace at this path, or the usual one.
     pub(crate) fn workspace(&self, path: Option<&Path>) -> Result<Arc<Workspace>, Failure> {
-        let (real, name) = workspace::find(path.unwrap_or(&self.options.workspace))?;
+        let path = path.unwrap_or(&self.options.workspace);
+        let known = self.workspaces().get(path).cloned();
+        if let Some(workspace) = known
+            && workspace.is_there()
+        {
+            return Ok(workspace);
+        }
+        let (real, name) = workspace::find(path)?;
         let mut workspaces = self.workspaces();
         if let Some(workspace) = workspaces.get(&real) {
             return Ok(Arc::clone(workspace));

@@ -32,6 +32,7 @@ mod jobs;
 pub mod ledger;
 mod live;
 mod path;
+mod pause;
 mod pending;
 mod preview;
 mod printing;

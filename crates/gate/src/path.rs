@@ -19,6 +19,7 @@ use crate::files::Files;
 use crate::gate::{Gate, Inner};
 use crate::job::{Job, name_of};
 use crate::live::{Begun, Ended, Live, State, used};
+use crate::pause::pause;
 use crate::pending::Kept;
 use crate::printing;
 use crate::record::{Record, rule_info, stream_of};
@@ -36,7 +37,7 @@ impl<S: Store> Gate<S> {
     /// (`conflict`), and what is no action at all.
     pub async fn submit(&self, actor: &Actor, request: Request) -> Result<Arc<Live>, Failure> {
         let given = request.id.is_some();
-        let job = self.0.admit(actor, request.bound_to(actor)?)?;
+        let (job, book) = self.0.admit(actor, request.bound_to(actor)?)?;
         let live = Arc::new(Live::of(&job));
         if let Begun::Known(live) = self.0.actions.begin(&live)? {
             return Ok(live);
@@ -56,9 +57,18 @@ impl<S: Store> Gate<S> {
         }
         let inner = Arc::clone(&self.0);
         let followed = Arc::clone(&live);
-        tokio::spawn(async move { inner.carry_out(Arc::new(job), followed, None).await });
+        let (job, start) = (Arc::new(job), Start::New(book));
+        tokio::spawn(async move { inner.carry_out(job, followed, start).await });
         Ok(live)
     }
+}
+
+/// Where an action begins.
+pub(crate) enum Start {
+    /// It was just taken in, under this policy.
+    New(Arc<Files>),
+    /// It was asked about before.
+    Resumed(Box<Resumed>),
 }
 
 /// What was said yes to, for an action that is carried on with after a restart.
@@ -69,7 +79,12 @@ pub(crate) struct Resumed {
 }
 
 impl<S: Store> Inner<S> {
-    pub(crate) fn admit(&self, actor: &Actor, request: Request) -> Result<Job, Failure> {
+    /// The job that a request becomes, and the policy as it was then.
+    pub(crate) fn admit(
+        &self,
+        actor: &Actor,
+        request: Request,
+    ) -> Result<(Job, Arc<Files>), Failure> {
         let name = name_of(&request.action)?;
         let workspace = self.workspace(request.workspace.as_deref())?;
         let mut kept = Kept {
@@ -91,7 +106,7 @@ impl<S: Store> Inner<S> {
             ask: request.ask,
             content: Digest::of(b""),
         };
-        kept.content = Job::content(&kept)?;
+        kept.content = Job::content(&kept);
         let book = workspace.policy(&self.options.config)?;
         let known = book.roles.get(&kept.role);
         known.map_err(unknown_role)?;
@@ -102,15 +117,15 @@ impl<S: Store> Inner<S> {
             self.options.home.clone(),
         )?;
         job.name = name;
-        Ok(job)
+        Ok((job, book))
     }
 
     /// From the request to the outcome, which is written before it is told.
-    pub(crate) async fn carry_out(&self, job: Arc<Job>, live: Arc<Live>, resumed: Option<Resumed>) {
+    pub(crate) async fn carry_out(&self, job: Arc<Job>, live: Arc<Live>, start: Start) {
         let began = Instant::now();
         self.jobs.begin(job.id.clone(), &job);
         let outcome = tokio::select! {
-            outcome = self.path(&job, &live, resumed) => outcome,
+            outcome = self.path(&job, &live, start) => outcome,
             () = live.cancel.cancelled() => {
                 self.withdraw(&job).await;
                 Err(Failure::new(ErrorKind::Cancelled, "The action was cancelled."))
@@ -142,24 +157,20 @@ impl<S: Store> Inner<S> {
         );
     }
 
-    async fn path(
-        &self,
-        job: &Arc<Job>,
-        live: &Arc<Live>,
-        resumed: Option<Resumed>,
-    ) -> Result<Done, Failure> {
-        let mut first = resumed.is_none();
+    async fn path(&self, job: &Arc<Job>, live: &Arc<Live>, start: Start) -> Result<Done, Failure> {
         let mut approved = None;
         let mut widen = Vec::new();
-        if let Some(resumed) = resumed {
-            widen = resumed.widen;
-            self.answered(live, resumed.answer).await?;
-            approved = Some(resumed.digest);
-        }
+        let mut first = match start {
+            Start::New(book) => Some(book),
+            Start::Resumed(resumed) => {
+                widen = resumed.widen;
+                self.answered(live, resumed.answer).await?;
+                approved = Some(resumed.digest);
+                None
+            }
+        };
         for _ in 0..TRIES {
-            let decided = self.decide(job, first, &widen).await;
-            first = false;
-            let decided = decided?;
+            let decided = self.decide(job, first.take(), &widen).await?;
             let Decided {
                 book,
                 facts,
@@ -199,13 +210,26 @@ impl<S: Store> Inner<S> {
         ))
     }
 
-    /// Facts, policy, ledger.
-    async fn decide(&self, job: &Job, first: bool, widen: &[Widen]) -> Result<Decided, Failure> {
+    /// Facts, policy, ledger. The first time, the request is written too, and the policy is the one
+    /// it was taken in under, a moment ago; from then on it is looked at anew.
+    async fn decide(
+        &self,
+        job: &Job,
+        first: Option<Arc<Files>>,
+        widen: &[Widen],
+    ) -> Result<Decided, Failure> {
         let mut record = Record::of(job, &self.redactor, now());
-        if first {
-            record.request();
-        }
-        let decided = self.look(job, widen).await;
+        let is_first = first.is_some();
+        let book = first.map_or_else(|| job.workspace.policy(&self.options.config), Ok);
+        let looked = async { self.look(job, book?, widen).await };
+        // The runtime looks while the request is made ready to be written.
+        let asked = async {
+            if is_first {
+                pause().await;
+                record.request();
+            }
+        };
+        let (decided, ()) = tokio::join!(looked, asked);
         if let Ok(Decided {
             book,
             facts,
@@ -214,7 +238,7 @@ impl<S: Store> Inner<S> {
         }) = &decided
         {
             record.decision(decision, facts, digest, &book.version);
-        } else if !first {
+        } else if !is_first {
             return decided;
         }
         match record.write(self).await {
@@ -224,8 +248,12 @@ impl<S: Store> Inner<S> {
     }
 
     /// Facts and policy, with nothing written and nothing done.
-    pub(crate) async fn look(&self, job: &Job, widen: &[Widen]) -> Result<Decided, Failure> {
-        let book = job.workspace.policy(&self.options.config)?;
+    pub(crate) async fn look(
+        &self,
+        job: &Job,
+        book: Arc<Files>,
+        widen: &[Widen],
+    ) -> Result<Decided, Failure> {
         let runtime = &job.workspace.runtime;
         let facts = runtime.resolve(job.name.as_str(), &job.params).await?;
         let grants = self.grants.current(&job.person);

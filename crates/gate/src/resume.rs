@@ -16,7 +16,7 @@ use crate::gate::Inner;
 use crate::job::Job;
 use crate::ledger::{EntryKind, NewEntry, Unfinished};
 use crate::live::{Begun, Ended, Live, State};
-use crate::path::{Resumed, unwritten};
+use crate::path::{Resumed, Start, unwritten};
 use crate::pending::{Found, Waiting};
 use crate::record::{events, inbox_of, stream_of};
 
@@ -94,7 +94,10 @@ impl<S: Store> Inner<S> {
             widen,
         };
         let gate = Arc::clone(self);
-        tokio::spawn(async move { gate.carry_out(job, live, Some(resumed)).await });
+        tokio::spawn(async move {
+            gate.carry_out(job, live, Start::Resumed(Box::new(resumed)))
+                .await
+        });
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! A workspace as the gate knows it: its policy, read again when a file of it changes, and its
 //! runtime.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,17 +17,26 @@ pub(crate) struct Workspace {
     /// The same, as text.
     pub(crate) name: String,
     pub(crate) runtime: Arc<dyn Runtime>,
+    /// Device and number of its folder.
+    place: Option<(u64, u64)>,
     book: Mutex<Option<Arc<Files>>>,
 }
 
 impl Workspace {
     pub(crate) fn new(real: PathBuf, name: String, runtime: Arc<dyn Runtime>) -> Self {
         Self {
+            place: place(&real),
             real,
             name,
             runtime,
             book: Mutex::default(),
         }
+    }
+
+    /// Whether its real path still leads to the folder it was found as: cheaper than to resolve the
+    /// path anew for every action.
+    pub(crate) fn is_there(&self) -> bool {
+        self.place.is_some() && self.place == place(&self.real)
     }
 
     /// The policy as it is now: read again where a file of it has changed.
@@ -52,6 +62,12 @@ impl Workspace {
         // Nothing panics while it is held.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The folder at a path that leads over no link at its end.
+fn place(path: &Path) -> Option<(u64, u64)> {
+    let about = path.symlink_metadata().ok()?;
+    about.is_dir().then(|| (about.dev(), about.ino()))
 }
 
 fn sound(files: &Arc<Files>) -> Result<Arc<Files>, Failure> {

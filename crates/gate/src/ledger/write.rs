@@ -15,6 +15,7 @@ use super::chain::Prepared;
 use super::entry::NewEntry;
 use super::head::Head;
 use super::{Ledger, Shared, lock};
+use crate::pause::pause;
 
 /// Where what was written is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +140,7 @@ impl<S: Store> Shared<S> {
             *turn = None;
         }
         // Those who are about to bring something are let in first.
-        tokio::task::yield_now().await;
+        pause().await;
         let jobs = {
             let mut waiting = lock(&self.waiting);
             waiting.led = false;
