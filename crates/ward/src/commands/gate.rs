@@ -53,7 +53,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .context("Ward could not start its threads")?;
     threads.block_on(async {
         match DataFolder::own(&data, "ward gate --stdio") {
-            Ok(folder) => own(folder, &workspace).await,
+            // As a task: whenever what is blocked on is woken by another, the event loop looks for
+            // I/O first, and here every action wakes it.
+            Ok(folder) => tokio::spawn(own(folder, workspace)).await?,
             Err(OpenError::Held { folder, .. }) if folder.join(SOCKET_HOST).exists() => {
                 pass_on(&folder.join(SOCKET_HOST)).await
             }
@@ -65,15 +67,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Serves the host with a gate of our own.
-async fn own(folder: DataFolder, workspace: &Path) -> anyhow::Result<()> {
+async fn own(folder: DataFolder, workspace: PathBuf) -> anyhow::Result<()> {
     let stop = stop_on_signals().context("Ward could not prepare for signals")?;
     let actor = actor()?;
-    let app = App::open(folder, workspace).await?;
+    let app = App::open(folder, &workspace).await?;
     app.gate.wake()?;
     let streams = standard_streams().context("Standard input or output cannot be used")?;
     let end = app.gate.serve(actor, streams.0, streams.1, stop).await;
     tracing::debug!(?end, "the client has gone");
-    app.gate.close().await;
+    app.close().await;
     Ok(())
 }
 
