@@ -117,6 +117,7 @@ async function fromDisk(context, url) {
   });
   await context.route(`${url}/`, async (route) => {
     const response = await route.fetch();
+    if (!(await response.text()).includes("/assets/")) return route.fulfill({ response });
     const nonce = /'nonce-([^']+)'/.exec(response.headers()["content-security-policy"])?.[1];
     const body = await readFile(join(dist, "index.html"), "utf8");
     await route.fulfill({ response, body: body.replace("{{nonce}}", nonce) });
@@ -140,20 +141,24 @@ export async function watched(t, context) {
     page.wrong.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
-  t.after(() => assert.deepEqual(page.wrong, [], "nothing goes wrong on the page"));
+  t.after(async () => {
+    if (t.signal.aborted || t.passed === false) await shot(page, `failed: ${t.name.slice(0, 60)}`).catch(() => {});
+    assert.deepEqual(page.wrong, [], "nothing goes wrong on the page");
+  });
   return page;
 }
 
-/** Writes a message and sends it. */
+/** Writes a message and sends it; it has been told back by Ward when this returns. */
 export async function say(page, text) {
+  const before = await page.locator(".me-row").count();
   await page.getByRole("textbox", { name: "Message" }).fill(text);
   await page.getByRole("textbox", { name: "Message" }).press("Enter");
+  await page.locator(".me-row").nth(before).waitFor();
 }
 
 /** The agent has stopped. */
 export async function idle(page) {
-  await page.locator(".working").waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+  await page.locator('.talk[data-running="false"]').waitFor();
 }
 
 /** The question that is open, once its buttons take an answer. */

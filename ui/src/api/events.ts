@@ -35,6 +35,8 @@ export function follow({ path, after, told, line, resumes = true }: Options): ()
   const stop = new AbortController();
   let last = after;
   let pause = FIRST_PAUSE;
+  let wasOpen = false;
+  let refusals = 0;
 
   async function once(): Promise<"again" | "done"> {
     let response: Response;
@@ -52,8 +54,9 @@ export function follow({ path, after, told, line, resumes = true }: Options): ()
       }
       if (!response.ok || !response.body) {
         const failure = await failureOf(response);
-        // What will not change by asking again is not asked again.
-        if ([400, 401, 403, 404].includes(response.status)) {
+        // What will not change by asking again is not asked again; but who was let in before may
+        // have met a Ward that is just starting.
+        if ([400, 401, 403, 404].includes(response.status) && (!wasOpen || ++refusals > 4)) {
           line?.("refused", failure);
           return "done";
         }
@@ -62,6 +65,8 @@ export function follow({ path, after, told, line, resumes = true }: Options): ()
       }
       line?.("open");
       pause = FIRST_PAUSE;
+      wasOpen = true;
+      refusals = 0;
       const reader = response.body.getReader();
       const parse = parser();
       const decoder = new TextDecoder();

@@ -141,7 +141,11 @@ function Printed({ call, result, shown }: { call: Call; result: Result; shown: b
   const action = call.called.action_id ?? undefined;
   const cut = call.cut || result.truncated === true || Boolean(call.output?.rest);
   const running = !call.output;
-  const follows = shown && action !== undefined && (wanted || (call.cut && running));
+  // Once it is followed, it is followed to its end.
+  useEffect(() => {
+    if (call.cut && running) setWanted(true);
+  }, [call.cut, running]);
+  const follows = shown && action !== undefined && wanted;
   useEffect(() => {
     if (!follows || action === undefined) return;
     const lines = new Lines();

@@ -124,10 +124,10 @@ export const Bubble = memo(function Bubble({ approval: told, child, keys, elsewh
       </div>
       {step === "choose" && (
         <div className="acts">
-          <button type="button" className="b p" data-first disabled={under} aria-keyshortcuts="a" onClick={() => send("allow", "once")}>Allow once<kbd>a</kbd></button>
-          {lasting && approval.session_id && <button type="button" className="b" disabled={under} aria-keyshortcuts="s" title={`Allows ${patterns.map(plain).join(", ")} until the session ends`} onClick={() => send("allow", "session")}>This session<kbd>s</kbd></button>}
-          {lasting && <button type="button" className="b" disabled={under} aria-keyshortcuts="w" onClick={() => armed && setStep("always")}>Always here…<kbd>w</kbd></button>}
-          <button type="button" className="b n" disabled={under} aria-keyshortcuts="d" onClick={() => armed && setStep("deny")}>Deny…<kbd>d</kbd></button>
+          <button type="button" className="b p" data-first disabled={under} aria-keyshortcuts="a" onClick={() => send("allow", "once")}>Allow once<kbd aria-hidden="true">a</kbd></button>
+          {lasting && approval.session_id && <button type="button" className="b" disabled={under} aria-keyshortcuts="s" title={`Allows ${patterns.map(plain).join(", ")} until the session ends`} onClick={() => send("allow", "session")}>This session<kbd aria-hidden="true">s</kbd></button>}
+          {lasting && <button type="button" className="b" disabled={under} aria-keyshortcuts="w" onClick={() => armed && setStep("always")}>Always here…<kbd aria-hidden="true">w</kbd></button>}
+          <button type="button" className="b n" disabled={under} aria-keyshortcuts="d" onClick={() => armed && setStep("deny")}>Deny…<kbd aria-hidden="true">d</kbd></button>
           {lasting && <p className="covers">For longer, it covers {patterns.map((pattern, index) => <code key={index}><Visible text={pattern} strict /></code>)} <button type="button" className="link" onClick={() => armed && setStep("always")}>narrow…</button></p>}
           {!lasting && <p className="covers">This can be answered only once.</p>}
         </div>
@@ -140,8 +140,8 @@ export const Bubble = memo(function Bubble({ approval: told, child, keys, elsewh
           <label htmlFor={`${title}r`}>Why not? The agent is told; it may be left empty.</label>
           <input id={`${title}r`} autoFocus value={reason} maxLength={1000} autoComplete="off" onChange={(event) => setReason(event.target.value)} />
           <div className="row-of">
-            <button type="submit" className="b n" disabled={under}>Deny<kbd>⏎</kbd></button>
-            <button type="button" className="b" onClick={() => setStep("choose")}>Back<kbd>esc</kbd></button>
+            <button type="submit" className="b n" disabled={under}>Deny<kbd aria-hidden="true">⏎</kbd></button>
+            <button type="button" className="b" onClick={() => setStep("choose")}>Back<kbd aria-hidden="true">esc</kbd></button>
           </div>
         </form>
       )}
@@ -177,9 +177,9 @@ function Always({ approval, patterns, setPatterns, under, send, back }: {
         </div>
       ))}
       <div className="row-of">
-        <button type="submit" className="b p" disabled={under || patterns.some((pattern) => pattern.trim() === "")}>Always allow here<kbd>⏎</kbd></button>
+        <button type="submit" className="b p" disabled={under || patterns.some((pattern) => pattern.trim() === "")}>Always allow here<kbd aria-hidden="true">⏎</kbd></button>
         {approval.session_id && <button type="button" className="b" disabled={under} onClick={() => send("allow", "session")}>Only this session</button>}
-        <button type="button" className="b" onClick={back}>Back<kbd>esc</kbd></button>
+        <button type="button" className="b" onClick={back}>Back<kbd aria-hidden="true">esc</kbd></button>
       </div>
     </form>
   );

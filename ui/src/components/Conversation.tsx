@@ -61,7 +61,7 @@ export function Conversation() {
   const lastSaid = conversation.items.findLastIndex((item) => item.type === "said");
   return (
     <div className="talk-box">
-      <div ref={scroll} className="talk" onScroll={look} tabIndex={0} role="region" aria-label="Conversation">
+      <div ref={scroll} className="talk" data-running={conversation.running} onScroll={look} tabIndex={0} role="region" aria-label="Conversation">
         <div className="col">
           {conversation.items.map((item, index) => (
             <ItemView key={item.key} item={item} workspace={conversation.workspace} current={current} lastSaid={index === lastSaid} last={index === conversation.items.length - 1} running={conversation.running} />

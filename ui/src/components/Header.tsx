@@ -28,7 +28,7 @@ export function Header({ session, toggleLeft, toggleSide, leftOpen, sideOpen }: 
   return (
     <header className="top">
       <button type="button" className="icon only-narrow" onClick={toggleLeft} aria-label="Sessions and places" aria-expanded={leftOpen}>☰</button>
-      <a className="logo" href="#/">
+      <a className="logo" href="#/" aria-label="Ward: new session">
         <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2.5 4 5.5v6c0 5 3.4 8.6 8 10 4.6-1.4 8-5 8-10v-6z" /><path d="M9.5 20v-6a2.5 2.5 0 0 1 5 0v6" /></svg>
         <span>Ward</span>
       </a>

@@ -191,7 +191,7 @@ function About({ entry }: { entry: Entry }) {
     : typeof value(data, "error") === "string" ? String(value(data, "error"))
     : typeof value(data, "pattern") === "string" ? String(value(data, "pattern"))
     : value(data, "exit_code") !== undefined ? `exit ${String(value(data, "exit_code"))}` : "";
-  return <details className="entry"><summary><Visible text={words || entry.action_id || ""} /></summary><pre tabIndex={0} role="group" aria-label={`Entry ${entry.seq}`}><Visible text={JSON.stringify({ action_id: entry.action_id, ...(data as object), hash: entry.hash }, null, 2)} /></pre></details>;
+  return <details className="entry"><summary><Visible text={words.trim() || entry.action_id || entry.kind} /></summary><pre tabIndex={0} role="group" aria-label={`Entry ${entry.seq}`}><Visible text={JSON.stringify({ action_id: entry.action_id, ...(data as object), hash: entry.hash }, null, 2)} /></pre></details>;
 }
 
 export function Runtimes() {

@@ -83,7 +83,10 @@ export function watchInbox(): () => void {
     },
     // What is open is told anew on each connection.
     resumes: false,
-    line: (line) => inbox.update((now) => ({ ...now, line })),
+    line: (line) => {
+      inbox.update((now) => ({ ...now, line }));
+      if (line === "open") refreshSoon();
+    },
     told: (events) => {
       for (const { event, data, seq } of events) {
         if (event === "hello") {

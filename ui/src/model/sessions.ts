@@ -31,6 +31,8 @@ export async function refresh(): Promise<void> {
     list.set({ sessions, loaded: true, signedOut: false });
   } catch (error) {
     const signedOut = error instanceof Failure && error.status === 401;
+    // That Ward does not answer is said once, above the conversation.
+    if (error instanceof Failure && error.kind === "unreachable") return;
     list.update((now) => ({ ...now, failure: sentence(error), loaded: true, signedOut }));
   } finally {
     under = false;
