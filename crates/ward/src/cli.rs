@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    approvals, aside, completions, doctor, exec, gate, grants, ledger, models, openapi, policy,
-    roles, run, runtime, serve, tokens, trust, undo,
+    approvals, aside, chat, completions, doctor, exec, gate, grants, ledger, models, openapi,
+    policy, roles, run, runtime, serve, tokens, trust, undo,
 };
 use crate::{console, log};
 
@@ -56,6 +56,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Args),
+    Chat(chat::Args),
     Run(run::Args),
     Exec(exec::Args),
     Runtime(runtime::Args),
@@ -154,6 +155,7 @@ pub(crate) fn run() -> ExitCode {
             exec::run(args)
         }
         Command::Serve(args) => finish(cli.log, || serve::run(args)),
+        Command::Chat(args) => finish(cli.log, || chat::run(args)),
         Command::Run(args) => finish(cli.log, || run::run(args)),
         Command::Models(args) => finish(cli.log, || models::run(args)),
         Command::Runtime(args) => finish(cli.log, || runtime::run(args)),

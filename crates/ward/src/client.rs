@@ -15,8 +15,11 @@ use protocol::http::{SOCKET_HOST, UPGRADE};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use server::Socket;
 use store_sqlite::{DataFolder, OpenError};
 use tokio::net::UnixStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use crate::app::{self, App};
@@ -32,7 +35,13 @@ enum Way {
     /// Another Ward owns the folder.
     Socket(PathBuf),
     /// This process does.
-    Own(Box<App>, Router),
+    Own(Box<App>, Router, Option<Stay>),
+}
+
+/// The socket of a Ward of our own, for as long as it stays.
+struct Stay {
+    stop: CancellationToken,
+    answering: JoinHandle<()>,
 }
 
 impl Client {
@@ -41,17 +50,51 @@ impl Client {
         let data = app::data_folder(data)?;
         let workspace = std::env::current_dir().context("The current folder cannot be used")?;
         match DataFolder::own(&data, purpose) {
-            Ok(folder) => {
-                let app = App::open(folder, &workspace).await?;
-                let sandbox = sandbox::probe(settings::read()?.minimum, &folders::state()?);
-                let (server, _) = app.server(app::tokens()?, &workspace, sandbox, None);
-                let router = server.router();
-                Ok(Self {
-                    way: Way::Own(Box::new(app), router),
-                    token: app::own_token()?,
-                })
-            }
-            Err(OpenError::Held { folder, owner }) => {
+            Ok(folder) => Self::own(folder, &workspace).await,
+            Err(error) => Self::find(error),
+        }
+    }
+
+    /// The same for a command that stays: as the owner it takes up the sessions that there are, and
+    /// is found by other commands.
+    pub(crate) async fn open_to_stay(
+        data: Option<&Path>,
+        workspace: &Path,
+        purpose: &str,
+    ) -> anyhow::Result<Self> {
+        let data = app::data_folder(data)?;
+        let folder = match DataFolder::own(&data, purpose) {
+            Ok(folder) => folder,
+            Err(error) => return Self::find(error),
+        };
+        let socket = Socket::bind(&folder.path().join(SOCKET_HOST))?;
+        let mut client = Self::own(folder, workspace).await?;
+        if let Way::Own(app, router, stay) = &mut client.way {
+            app.gate.wake()?;
+            app.runner.take_up().await?;
+            let stop = CancellationToken::new();
+            let stopped = stop.clone().cancelled_owned();
+            let answering = tokio::spawn(server::serve_unix(socket, router.clone(), stopped));
+            *stay = Some(Stay { stop, answering });
+        }
+        Ok(client)
+    }
+
+    async fn own(folder: DataFolder, workspace: &Path) -> anyhow::Result<Self> {
+        let app = App::open(folder, workspace).await?;
+        let sandbox = sandbox::probe(settings::read()?.minimum, &folders::state()?);
+        let (server, _) = app.server(app::tokens()?, workspace, sandbox, None);
+        let router = server.router();
+        Ok(Self {
+            way: Way::Own(Box::new(app), router, None),
+            token: app::own_token()?,
+        })
+    }
+
+    /// The Ward that holds the folder.
+    fn find(error: OpenError) -> anyhow::Result<Self> {
+        match error {
+            OpenError::Held { folder, owner } => {
                 let socket = folder.join(SOCKET_HOST);
                 if !socket.exists() {
                     bail!(
@@ -64,8 +107,13 @@ impl Client {
                     token: app::own_token()?,
                 })
             }
-            Err(error) => Err(error.into()),
+            error => Err(error.into()),
         }
+    }
+
+    /// Whether this process owns the data folder: then all that runs ends with it.
+    pub(crate) fn is_owner(&self) -> bool {
+        matches!(self.way, Way::Own(..))
     }
 
     /// Asks for something.
@@ -80,6 +128,15 @@ impl Client {
         body: &impl Serialize,
     ) -> anyhow::Result<T> {
         self.call(Method::POST, path, Some(body)).await
+    }
+
+    /// Changes something.
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        self.call(Method::PATCH, path, Some(body)).await
     }
 
     /// Takes something away.
@@ -110,9 +167,15 @@ impl Client {
 
     /// Ends the Ward of our own, where there is one.
     pub(crate) async fn close(self) {
-        if let Way::Own(app, _) = self.way {
-            app.close().await;
+        let Way::Own(app, _, stay) = self.way else {
+            return;
+        };
+        if let Some(Stay { stop, answering }) = stay {
+            stop.cancel();
+            // Whoever was answered has been; that it ended is all that is to know.
+            let _ = answering.await;
         }
+        app.close().await;
     }
 
     async fn call<T: DeserializeOwned>(
@@ -139,7 +202,7 @@ impl Client {
             .header(header::CONTENT_TYPE, "application/json")
             .body(body)?;
         match &self.way {
-            Way::Own(_, router) => match router.clone().oneshot(request).await {
+            Way::Own(_, router, _) => match router.clone().oneshot(request).await {
                 Ok(response) => Ok(response),
                 Err(never) => match never {},
             },
@@ -163,6 +226,18 @@ pub(crate) async fn knock(socket: &Path, token: &str) -> anyhow::Result<TokioIo<
         bail!("Ward on {} does not take JSON-RPC", socket.display());
     }
     Ok(TokioIo::new(hyper::upgrade::on(response).await?))
+}
+
+/// Text as a part of an address: whatever it is, it must not change where that leads.
+pub(crate) fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
 }
 
 async fn over(socket: &Path, request: Request<Body>) -> anyhow::Result<Response<Body>> {

@@ -24,7 +24,7 @@ pub(crate) fn printable(name: &str) -> String {
 
 /// Characters that reorder the text around them, so that it reads as something else.
 fn is_bidirectional(character: char) -> bool {
-    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(character, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@
 
 mod address;
 mod app;
+mod approval;
+mod chat;
 mod cli;
 mod client;
 mod commands;
@@ -23,6 +25,7 @@ mod duration;
 mod folders;
 mod log;
 mod opener;
+mod paint;
 mod settings;
 mod signals;
 mod size;

@@ -4,15 +4,15 @@ use std::io::{BufRead as _, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
-use protocol::Digest;
-use protocol::approval::{AnswerParams, AnswerScope, Approval, Choice, Resolved, Subject};
+use protocol::approval::{AnswerScope, Approval, Choice};
 use serde::Deserialize;
 
-use crate::client::Client;
+use crate::approval::{answer, headline, respond, show, told};
+use crate::client::{Client, encoded};
 use crate::commands::run_async;
 use crate::console::printable;
+use crate::paint::{BOLD, CYAN, DIM, paint};
 
 /// See and answer what agents ask for
 ///
@@ -152,33 +152,6 @@ async fn work(client: &Client, what: What, json: bool) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(
-    decision: Choice,
-    scope: AnswerScope,
-    digest: Digest,
-    reason: Option<String>,
-    patterns: Option<Vec<String>>,
-) -> AnswerParams {
-    AnswerParams {
-        decision,
-        scope,
-        digest,
-        reason,
-        patterns,
-        expires_at: None,
-    }
-}
-
-async fn respond(
-    client: &Client,
-    approval: &Approval,
-    params: &AnswerParams,
-) -> anyhow::Result<Resolved> {
-    client
-        .post(&format!("/approvals/{}", approval.id), params)
-        .await
-}
-
 /// The open question whose id begins so.
 async fn find(client: &Client, id: &str) -> anyhow::Result<Approval> {
     let listed: Listed = client.get("/approvals").await?;
@@ -192,20 +165,8 @@ async fn find(client: &Client, id: &str) -> anyhow::Result<Approval> {
             bail!("Several open questions begin with `{id}`. Write more of the id.")
         }
         // The server knows whether it was there and who answered it.
-        (None, _) => client.get(&format!("/approvals/{}", urlencode(id))).await,
+        (None, _) => client.get(&format!("/approvals/{}", encoded(id))).await,
     }
-}
-
-/// Ids have no characters that need it; whatever else is typed must not change the address.
-fn urlencode(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
 }
 
 /// Shows what is open, then what comes, one question after the other.
@@ -223,12 +184,7 @@ async fn watch(client: &Client) -> anyhow::Result<()> {
             question(client, &approval).await?;
         }
         let mut out = anstream::stdout().lock();
-        writeln!(
-            out,
-            "{}Waiting for questions; Ctrl-C ends.{}",
-            DIM.render(),
-            DIM.render_reset()
-        )?;
+        writeln!(out, "{}", paint(DIM, "Waiting for questions; Ctrl-C ends."))?;
         drop(out);
         loop {
             match events.next().await? {
@@ -280,128 +236,18 @@ async fn question(client: &Client, approval: &Approval) -> anyhow::Result<()> {
     Ok(())
 }
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const RED: Style = AnsiColor::Red.on_default();
-const GREEN: Style = AnsiColor::Green.on_default();
-const CYAN: Style = AnsiColor::Cyan.on_default();
-
-/// What would happen, in a few words.
-fn headline(approval: &Approval) -> String {
-    let text = match (
-        &approval.subject,
-        &approval.facts.command,
-        approval.facts.paths.first(),
-    ) {
-        (Subject::Host { host }, _, _) => format!("reach {host}"),
-        (Subject::Again { widen }, _, _) => {
-            let paths: Vec<&str> = widen.iter().map(|widen| widen.path.as_str()).collect();
-            format!("run again, and write {}", paths.join(", "))
-        }
-        (Subject::Action, Some(command), _) => {
-            let words = || command.argv.join(" ");
-            format!("run {}", command.line.clone().unwrap_or_else(words))
-        }
-        (Subject::Action, None, Some(path)) => format!("{} {}", approval.action, path.path),
-        (Subject::Action, None, None) => approval.action.clone(),
-    };
-    printable(&text)
-}
-
 fn line(out: &mut impl Write, approval: &Approval) -> std::io::Result<()> {
     let id: String = approval.id.chars().take(8).collect();
     writeln!(
         out,
-        "{}{id}{}  {}{}{}  {}",
-        BOLD.render(),
-        BOLD.render_reset(),
-        CYAN.render(),
-        printable(&approval.role),
-        CYAN.render_reset(),
+        "{}  {}  {}",
+        paint(BOLD, &id),
+        paint(CYAN, &printable(&approval.role)),
         headline(approval),
     )?;
     writeln!(
         out,
-        "          {}{}{}",
-        DIM.render(),
-        printable(&approval.rule.to_string()),
-        DIM.render_reset()
+        "          {}",
+        paint(DIM, &printable(&approval.rule.to_string()))
     )
-}
-
-fn show(out: &mut impl Write, approval: &Approval) -> std::io::Result<()> {
-    writeln!(
-        out,
-        "{}{}{}",
-        BOLD.render(),
-        headline(approval),
-        BOLD.render_reset()
-    )?;
-    let mut row = |name: &str, text: &str| writeln!(out, "  {name:<10} {}", printable(text));
-    row("id", &approval.id)?;
-    row(
-        "who",
-        &format!(
-            "{} as {}, mode {}",
-            approval.actor, approval.role, approval.mode
-        ),
-    )?;
-    if let Some(session) = &approval.session_id {
-        row("session", session)?;
-    }
-    row("where", &approval.workspace)?;
-    row("why", &approval.rule.to_string())?;
-    if let Some(command) = &approval.facts.command {
-        row("in", &command.cwd)?;
-        for (name, value) in &command.env {
-            row("with", &format!("{name}={value}"))?;
-        }
-    }
-    let asked = |name: &str| approval.params.get(name).map(ToString::to_string);
-    if let (Subject::Host { .. }, Some(command)) = (
-        &approval.subject,
-        asked("command").or_else(|| asked("argv")),
-    ) {
-        row("for", &command)?;
-    }
-    if let Subject::Again { .. } = approval.subject {
-        row(
-            "note",
-            "it ran already and was stopped there; what it did before may be done twice",
-        )?;
-    }
-    for question in &approval.questions {
-        row("asks", &question.touch)?;
-        if let Some(pattern) = &question.pattern {
-            row("  grant", pattern)?;
-        }
-        if let Some(wider) = &question.wider {
-            row("  or", wider)?;
-        }
-    }
-    for line in approval.preview.iter().flat_map(|preview| preview.lines()) {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => GREEN,
-            Some(b'-') => RED,
-            Some(b'@') => CYAN,
-            _ => Style::new(),
-        };
-        writeln!(
-            out,
-            "    {}{}{}",
-            style.render(),
-            printable(line),
-            style.render_reset()
-        )?;
-    }
-    Ok(())
-}
-
-fn told(out: &mut impl Write, resolved: &Resolved) -> std::io::Result<()> {
-    let how = serde_json::json!(resolved.resolution);
-    writeln!(out, "{}.", how.as_str().unwrap_or("closed"))?;
-    for pattern in &resolved.grants {
-        writeln!(out, "  granted  {}", printable(pattern))?;
-    }
-    Ok(())
 }

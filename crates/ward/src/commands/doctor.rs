@@ -198,6 +198,8 @@ mod tests {
                 pids: 4096,
                 tmp: 2 << 30,
             },
+            providers: runner::provider::Settings::default(),
+            models: runner::price::Models::default(),
         };
         let mut plain = anstream::StripStream::new(Vec::new());
         print_text(&mut plain, &status, &settings, false).unwrap();

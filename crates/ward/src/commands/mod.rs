@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod aside;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod exec;

@@ -1,0 +1,124 @@
+//! What a key does.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use protocol::approval::{AnswerScope, Choice};
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::editor::Typed;
+use super::{Chat, Focus};
+
+impl Chat {
+    pub(super) async fn key(&mut self, key: KeyEvent) -> anyhow::Result<()> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => return self.interrupted().await,
+            KeyCode::Char('d') if control && self.editor.is_empty() => {
+                self.leaving = true;
+                return Ok(());
+            }
+            KeyCode::Char('z') if control => return self.pause(),
+            _ => self.armed = false,
+        }
+        match self.focus {
+            Focus::Question => self.question_key(key).await,
+            Focus::Line if key.code == KeyCode::Tab => {
+                if !self.questions.is_empty() && self.questions.is_ready() {
+                    self.focus = Focus::Question;
+                }
+                Ok(())
+            }
+            Focus::Reason(_) | Focus::Choice(_) if key.code == KeyCode::Esc => {
+                self.leave_question();
+                self.turn_to_question();
+                Ok(())
+            }
+            Focus::Line | Focus::Reason(_) | Focus::Choice(_) => {
+                match self.editor.key(key, &self.history) {
+                    Typed::Line(line) => self.entered(line).await,
+                    Typed::Edited | Typed::Nothing => Ok(()),
+                }
+            }
+        }
+    }
+
+    async fn question_key(&mut self, key: KeyEvent) -> anyhow::Result<()> {
+        let plain = !key
+            .modifiers
+            .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        match key.code {
+            KeyCode::Char('a') if plain => {
+                self.answer(Choice::Allow, AnswerScope::Once, None).await
+            }
+            KeyCode::Char('s') if plain => {
+                self.answer(Choice::Allow, AnswerScope::Session, None).await
+            }
+            KeyCode::Char('w') if plain => {
+                self.answer(Choice::Allow, AnswerScope::Workspace, None)
+                    .await
+            }
+            KeyCode::Char('d') if plain => {
+                let typed = self.editor.text().to_owned();
+                self.editor.clear();
+                self.focus = Focus::Reason(typed);
+                Ok(())
+            }
+            KeyCode::Tab | KeyCode::Esc => {
+                self.focus = Focus::Line;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A line is complete.
+    async fn entered(&mut self, line: String) -> anyhow::Result<()> {
+        match std::mem::take(&mut self.focus) {
+            Focus::Line | Focus::Question => {
+                self.history.add(&line);
+                self.submit(&line).await?;
+            }
+            Focus::Reason(typed) => {
+                self.editor.set(typed);
+                let reason = Some(line.trim().to_owned()).filter(|reason| !reason.is_empty());
+                self.answer(Choice::Deny, AnswerScope::Once, reason).await?;
+            }
+            Focus::Choice(sessions) => self.chose(&line, &sessions).await?,
+        }
+        self.turn_to_question();
+        Ok(())
+    }
+
+    /// Back to the line, with what was typed in it.
+    pub(super) fn leave_question(&mut self) {
+        match std::mem::take(&mut self.focus) {
+            Focus::Reason(typed) => self.editor.set(typed),
+            Focus::Choice(_) => self.editor.clear(),
+            Focus::Line | Focus::Question => {}
+        }
+    }
+
+    /// Ctrl-C: what runs is cancelled; then what was typed goes; then the second one leaves.
+    async fn interrupted(&mut self) -> anyhow::Result<()> {
+        if matches!(self.focus, Focus::Reason(_) | Focus::Choice(_)) {
+            self.leave_question();
+            self.turn_to_question();
+        } else if self.conversation.since.is_some() {
+            self.cancel().await;
+            self.armed = true;
+        } else if !self.editor.is_empty() {
+            self.editor.clear();
+        } else if self.armed {
+            self.leaving = true;
+        } else {
+            self.armed = true;
+        }
+        Ok(())
+    }
+
+    /// Ctrl-Z: the shell has the terminal until it gives it back.
+    fn pause(&mut self) -> anyhow::Result<()> {
+        self.screen.suspend()?;
+        kill_process(getpid(), Signal::TSTP)?;
+        self.screen.resume()
+    }
+}
