@@ -29,6 +29,7 @@ pub(crate) const WARD_FAILED: u8 = 125;
         hosts you allow. What was asked, decided, answered and done is in a ledger that nobody \
         can quietly change.",
     after_long_help = "Examples:\n  \
+        ward chat                                 talk with an agent in this terminal\n  \
         ward exec -- npm test                     run one command in the sandbox\n  \
         ward exec --net github.com -- git fetch   … with one host that it may reach\n  \
         ward doctor                               what the sandbox can hold on this machine\n  \

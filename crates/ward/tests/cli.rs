@@ -21,6 +21,7 @@ fn help_says_what_ward_is_and_what_it_can_do() {
 fn every_sub_command_has_a_help_worth_reading() {
     for name in [
         "serve",
+        "chat",
         "exec",
         "runtime",
         "gate",

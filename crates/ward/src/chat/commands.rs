@@ -7,9 +7,9 @@ use protocol::session::{Models, PatchSession, SessionInfo, SessionState, Session
 use protocol::undo::{State, UndoParams, Undone};
 
 use super::slash::{self, Extent, HELP, Slash};
-use super::text::clip;
+use super::text::{clip, flow};
 use super::view::home;
-use super::{Chat, FULL, Focus, short};
+use super::{ABOUT_FULL, Chat, Focus, short};
 use crate::console::printable;
 use crate::paint::{BOLD, DIM, RED, YELLOW, diff, paint};
 
@@ -23,7 +23,7 @@ impl Chat {
         let done = match slash::read(line) {
             Some(Ok(slash)) => self.command(slash).await,
             Some(Err(told)) => {
-                self.block(vec![paint(RED, &printable(&told))]);
+                self.block(flow(RED, &printable(&told), self.screen.columns()));
                 Ok(())
             }
             None if line.trim().is_empty() && !self.conversation.failed => Ok(()),
@@ -75,7 +75,7 @@ impl Chat {
                 self.change(change).await?;
                 self.beginning.mode = Some(mode);
                 if mode == Mode::Full {
-                    self.block(vec![paint(YELLOW, FULL)]);
+                    self.block(flow(YELLOW, ABOUT_FULL, self.screen.columns()));
                 }
                 Ok(())
             }
@@ -149,12 +149,9 @@ impl Chat {
 
     async fn models(&mut self) -> anyhow::Result<()> {
         let models: Models = self.client.get("/models").await?;
-        let now = self.model();
-        let now = match self.session {
-            None if self.beginning.model.is_none() => models.default.clone(),
-            _ => now,
-        };
-        let mut rows = vec![format!("The model is {}.", paint(BOLD, &printable(&now)))];
+        self.usual.clone_from(&models.default);
+        let now = paint(BOLD, &printable(&self.model()));
+        let mut rows = vec![format!("The model is {now}.")];
         for provider in &models.providers {
             let name = printable(&provider.provider);
             let (style, what) = match &provider.unusable {

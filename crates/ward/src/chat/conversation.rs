@@ -9,7 +9,7 @@ use protocol::session::{
 
 use super::calls::Calls;
 use super::markdown::Markdown;
-use super::text::{Span, wrap};
+use super::text::{Span, flow, wrap};
 use crate::console::printable;
 use crate::paint::{BOLD, CYAN, DIM, ITALIC, RED, YELLOW, paint};
 
@@ -93,7 +93,7 @@ impl Conversation {
             SessionEvent::Started(started) => self.started(started),
             SessionEvent::Changed(changed) => {
                 let note = self.changed(changed);
-                self.note(&note, &mut lines);
+                self.note(&note, columns, &mut lines);
             }
             SessionEvent::Received(received) => self.received(received, columns, &mut lines),
             SessionEvent::TurnStarted(_) => {
@@ -114,17 +114,16 @@ impl Conversation {
             SessionEvent::Usage(usage) => self.usage = usage.total.clone(),
             SessionEvent::TurnDropped(dropped) => {
                 let why = printable(&dropped.reason);
-                self.note(&format!("That turn came to nothing: {why}"), &mut lines);
+                let told = format!("That turn came to nothing: {why}");
+                self.note(&told, columns, &mut lines);
             }
             SessionEvent::Compacted(compacted) => {
                 let how = match compacted.summary {
                     Some(_) => "were summed up for the model",
                     None => "are no longer told to the model",
                 };
-                self.note(
-                    &format!("{} earlier messages {how}.", compacted.messages),
-                    &mut lines,
-                );
+                let told = format!("{} earlier messages {how}.", compacted.messages);
+                self.note(&told, columns, &mut lines);
             }
             SessionEvent::Completed(completed) => self.completed(completed, &mut lines),
             SessionEvent::Failed(failed) => {
@@ -132,7 +131,7 @@ impl Conversation {
                 self.failed = true;
                 self.begin(Block::Note, &mut lines);
                 let told = format!("✗ {}", printable(&failed.error));
-                self.put(vec![paint(RED, &told)], &mut lines);
+                self.put(flow(RED, &told, columns), &mut lines);
             }
             // Questions are the chat's; the rest is for programs.
             SessionEvent::PermissionRequested(_)
@@ -159,21 +158,25 @@ impl Conversation {
     }
 
     /// Something of the chat's own, at its place in the conversation.
-    pub(crate) fn note(&mut self, text: &str, lines: &mut Vec<String>) {
+    pub(crate) fn note(&mut self, text: &str, columns: usize, lines: &mut Vec<String>) {
         if text.is_empty() {
             return;
         }
         self.begin(Block::Note, lines);
-        let rows = text.lines().map(|line| paint(DIM, line)).collect();
-        self.put(rows, lines);
+        self.put(flow(DIM, text, columns), lines);
     }
 
     /// Lines of the chat's own that have their colours already.
     pub(crate) fn block(&mut self, rows: Vec<String>, lines: &mut Vec<String>) {
-        self.last = Block::Nothing;
         self.blank(lines);
         self.put(rows, lines);
         self.last = Block::Note;
+    }
+
+    /// A question was closed: what comes of its call belongs to it.
+    pub(crate) fn closed(&mut self, rows: Vec<String>, lines: &mut Vec<String>) {
+        self.put(rows, lines);
+        self.last = Block::Call;
     }
 
     fn started(&mut self, started: &Started) {
@@ -206,7 +209,6 @@ impl Conversation {
     fn received(&mut self, received: &Received, columns: usize, lines: &mut Vec<String>) {
         self.since.get_or_insert_with(Instant::now);
         self.failed = false;
-        self.last = Block::Nothing;
         self.blank(lines);
         let who = match &received.origin {
             Origin::User => String::new(),

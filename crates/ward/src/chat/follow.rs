@@ -11,7 +11,7 @@ use protocol::session::{
 use serde_json::{Value, json};
 
 use super::conversation::Conversation;
-use super::{Chat, OFFLINE};
+use super::{ABOUT_OFFLINE, Chat, OFFLINE};
 use crate::client::{Client, Event};
 
 /// How often, and how far apart, a Ward that has gone is looked for.
@@ -19,7 +19,7 @@ const LOOKS: usize = 40;
 const BETWEEN: Duration = Duration::from_millis(250);
 
 impl Chat {
-    /// Says something to the agent; a session is begun where there is none. The message's id.
+    /// Says something to the agent; a session is begun where there is none.
     pub(super) async fn send(&mut self, text: &str, id: Option<String>) -> anyhow::Result<()> {
         let input = Input::Text(text.to_owned());
         let Some(session) = self.session.clone() else {
@@ -90,8 +90,8 @@ impl Chat {
         match &event {
             SessionEvent::PermissionRequested(asked) => self.asked(asked).await,
             SessionEvent::PermissionResolved(closed) => self.resolved(closed),
-            SessionEvent::Changed(changed) if changed.model.as_deref() == Some("offline") => {
-                self.say(OFFLINE);
+            SessionEvent::Changed(changed) if changed.model.as_deref() == Some(OFFLINE) => {
+                self.say(ABOUT_OFFLINE);
                 Ok(())
             }
             _ => Ok(()),

@@ -40,13 +40,15 @@ use protocol::session::{Models, SessionInfo};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::{Client, Event, Events};
+use crate::console::printable;
 use crate::folders;
-use crate::paint::{BOLD, DIM, YELLOW, paint};
+use crate::paint::{BOLD, DIM, RED, YELLOW, paint};
 use conversation::Conversation;
 use editor::Editor;
 use history::History;
 use questions::Questions;
 use screen::Screen;
+use text::flow;
 
 /// How many events are shown at once where many have come.
 const AT_ONCE: usize = 512;
@@ -73,6 +75,8 @@ struct Chat {
     conversation: Conversation,
     questions: Questions,
     beginning: Beginning,
+    /// The model where neither the person nor the role names one.
+    usual: String,
     /// The session, once there is one.
     session: Option<String>,
     /// Its events, and the number of the last one.
@@ -113,6 +117,7 @@ pub(crate) async fn run(beginning: Beginning) -> anyhow::Result<ExitCode> {
         conversation: Conversation::default(),
         questions: Questions::default(),
         beginning,
+        usual: String::new(),
         session: None,
         events: None,
         seen: 0,
@@ -139,12 +144,15 @@ impl Chat {
             self.say(&format!(
                 "Going on with session {}: {}",
                 short(&session.session_id),
-                crate::console::printable(&session.title)
+                printable(&session.title)
             ));
             return self.follow(&session).await;
         }
         let models: Models = self.client.get("/models").await?;
-        let model = self.beginning.model.clone().unwrap_or(models.default);
+        let model = match &self.beginning.model {
+            Some(model) => model.clone(),
+            None => models.default,
+        };
         if self.screen.is_terminal() {
             let line = format!(
                 "{} {}",
@@ -153,12 +161,14 @@ impl Chat {
             );
             self.screen.print(&line);
         }
-        if model == "offline" {
-            self.screen.print(&paint(YELLOW, OFFLINE));
+        let columns = self.screen.columns();
+        if model == OFFLINE {
+            self.print(&flow(YELLOW, ABOUT_OFFLINE, columns));
         }
         if self.beginning.mode == Some(Mode::Full) {
-            self.screen.print(&paint(YELLOW, FULL));
+            self.print(&flow(YELLOW, ABOUT_FULL, columns));
         }
+        self.usual = model;
         Ok(())
     }
 
@@ -235,16 +245,17 @@ impl Chat {
     /// Something of the chat's own, in words.
     fn say(&mut self, text: &str) {
         let mut lines = Vec::new();
-        self.conversation.note(text, &mut lines);
+        let columns = self.screen.columns();
+        self.conversation.note(text, columns, &mut lines);
         self.print(&lines);
     }
 
     /// What went wrong, in words.
     fn sorry(&mut self, error: &anyhow::Error) {
-        let text = crate::console::printable(&format!("{error:#}"));
+        let text = printable(&format!("{error:#}"));
         let mut lines = Vec::new();
-        let row = paint(crate::paint::RED, &format!("✗ {text}"));
-        self.conversation.block(vec![row], &mut lines);
+        let rows = flow(RED, &format!("✗ {text}"), self.screen.columns());
+        self.conversation.block(rows, &mut lines);
         self.print(&lines);
     }
 
@@ -282,8 +293,9 @@ async fn next(events: &mut Option<Events>) -> anyhow::Result<Option<Event>> {
 
 /// Enough of an id to find it again.
 fn short(id: &str) -> String {
-    crate::console::printable(&id.chars().take(8).collect::<String>())
+    printable(&id.chars().take(8).collect::<String>())
 }
 
-const OFFLINE: &str = "The model is `offline`, Ward's own small one: it follows plain requests, such as \"read README.md\". `ward models` says how to get a real one.";
-const FULL: &str = "Mode full: what the agent runs is not held by the sandbox and can reach whatever you can. Roles, rules and the ledger still hold.";
+const OFFLINE: &str = runner::provider::Offline::NAME;
+const ABOUT_OFFLINE: &str = "The model is `offline`, Ward's own small one: it follows plain requests, such as \"read README.md\". `ward models` says how to get a real one.";
+const ABOUT_FULL: &str = "Mode full: what the agent runs is not held by the sandbox and can reach whatever you can. Roles, rules and the ledger still hold.";

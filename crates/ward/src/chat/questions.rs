@@ -134,12 +134,14 @@ impl Chat {
             Some(reason) if !reason.is_empty() => format!(": {}", printable(reason)),
             _ => String::new(),
         };
-        self.screen
-            .print(&paint(style, &format!("  {how}{by}{why}")));
+        let mut rows = vec![paint(style, &format!("  {how}{by}{why}"))];
         for pattern in &resolved.grants {
             let told = format!("    granted  {}", printable(pattern));
-            self.screen.print(&paint(DIM, &told));
+            rows.push(paint(DIM, &told));
         }
+        let mut lines = Vec::new();
+        self.conversation.closed(rows, &mut lines);
+        self.print(&lines);
         self.close(id)
     }
 

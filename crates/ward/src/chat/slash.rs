@@ -92,12 +92,13 @@ fn known(word: &str, argument: Option<String>) -> Result<Slash, String> {
 }
 
 fn nearest(word: &str) -> &'static str {
-    let near = WORDS
-        .iter()
-        .map(|known| (strsim::jaro_winkler(known, word), *known))
-        .max_by(|one, other| one.0.total_cmp(&other.0));
+    let far = |known: &&str| {
+        let edits = strsim::damerau_levenshtein(known, word);
+        (edits, known.len().abs_diff(word.len()))
+    };
+    let near = WORDS.iter().min_by_key(|known| far(known));
     match near {
-        Some((near, known)) if near > 0.5 => known,
+        Some(known) if far(known).0 <= 2 => known,
         _ => "help",
     }
 }

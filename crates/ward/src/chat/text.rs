@@ -71,6 +71,15 @@ pub(crate) fn wrap(spans: &[Span], columns: usize, hanging: usize) -> Vec<String
     rows.end()
 }
 
+/// A text of one style, broken between its words.
+pub(crate) fn flow(style: Style, text: &str, columns: usize) -> Vec<String> {
+    let lines = text.lines().map(|line| {
+        let text = line.to_owned();
+        wrap(&[Span { style, text }], columns, 0)
+    });
+    lines.flatten().collect()
+}
+
 struct Rows {
     rows: Vec<String>,
     row: Vec<Span>,
@@ -167,7 +176,7 @@ mod tests {
         );
         assert_eq!(
             wrap(&plain("• abcdefghijklm no"), 10, 2),
-            ["•", "  abcdefgh", "  ijklm no"]
+            ["• abcdefgh", "  ijklm no"]
         );
         assert_eq!(wrap(&plain("漢字漢字漢字"), 8, 0), ["漢字漢字", "漢字"]);
     }

@@ -98,7 +98,7 @@ impl Chat {
             Some(_) => self.conversation.model.clone(),
             None => {
                 let named = self.beginning.model.clone();
-                named.unwrap_or_else(|| "the usual model".to_owned())
+                named.unwrap_or_else(|| self.usual.clone())
             }
         }
     }

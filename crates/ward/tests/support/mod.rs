@@ -48,10 +48,17 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ward"));
         command
             .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", self.folder.path())
+            .envs(self.environment())
             .current_dir(self.workspace());
         command
+    }
+
+    /// All that `ward` knows of the environment.
+    pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
+        [
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
+            ("HOME", self.folder.path().to_owned()),
+        ]
     }
 
     /// Arguments in; exit code, standard output and standard error out.
