@@ -23,7 +23,8 @@ export async function place(t) {
   const ending = [];
   t.after(async () => {
     await Promise.all(ending.map((end) => end()));
-    await rm(home, { recursive: true, force: true });
+    // The runtime of a Ward that was killed tidies up after itself in the same moment.
+    await rm(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
   });
   return { home, workspace, ending };
 }

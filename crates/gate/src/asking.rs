@@ -51,7 +51,7 @@ impl Lifted {
                 facts,
                 verb,
             } = &self;
-            let confinement = job.workspace.runtime.confinement();
+            let confinement = job.confinement();
             let decision = job.decide(book, *verb, facts, confinement, grants)?;
             if decision.verdict == Verdict::Allow {
                 return Ok(());

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use policy::Role;
-use protocol::Failure;
+use protocol::action::editor;
 use protocol::method::ActionInfo;
+use protocol::runtime::RuntimeInfo;
+use protocol::{ActionName, Failure};
 use serde_json::Value;
 use store::Store;
 
@@ -30,7 +32,8 @@ pub struct Brief {
 }
 
 impl<S: Store> Gate<S> {
-    /// The role of this name in a workspace, for an actor who may choose it.
+    /// The role of this name in a workspace, for an actor who may choose it; what it may use is what
+    /// the runtime can do.
     ///
     /// Refuses a role that there is not, or that is not trusted (`unknown_role`), and an agent that
     /// names another than its own (`forbidden`).
@@ -40,6 +43,7 @@ impl<S: Store> Gate<S> {
         role: &str,
         parents: &[String],
         workspace: Option<&Path>,
+        runtime: Option<&RuntimeInfo>,
     ) -> Result<Brief, Failure> {
         let mut asked = Request::new("fs.read", Value::Null);
         asked.workspace = workspace.map(Path::to_owned);
@@ -54,14 +58,17 @@ impl<S: Store> Gate<S> {
             all.push(book.roles.get(parent).map_err(unknown_role)?);
         }
         let about = workspace.runtime.about().await?;
-        let actions = about.actions.iter();
-        let usable = |info: &&ActionInfo| all.iter().all(|role| role.uses(info.name));
+        let actions = match runtime {
+            None => about.actions.clone(),
+            Some(runtime) => capable(runtime, &about.actions),
+        };
+        let usable = |info: &ActionInfo| all.iter().all(|role| role.uses(info.name));
         let others = book.roles.iter().filter(|other| {
             other.name != found.name && book.roles.get(other.name.as_str()).is_ok()
         });
         Ok(Brief {
             role: found.clone(),
-            actions: actions.filter(usable).cloned().collect(),
+            actions: actions.into_iter().filter(usable).collect(),
             guide: files::guide(&workspace.real),
             others: others
                 .map(|other| (other.name.to_string(), other.description.clone()))
@@ -69,4 +76,24 @@ impl<S: Store> Gate<S> {
             workspace: workspace.real.clone(),
         })
     }
+}
+
+/// What a runtime elsewhere can do, as far as it is known here. What the local runtime can do too is
+/// described as there.
+fn capable(runtime: &RuntimeInfo, local: &[ActionInfo]) -> Vec<ActionInfo> {
+    let names = runtime.capabilities.iter();
+    let names = names.filter_map(|name| ActionName::parse(name));
+    names
+        .filter_map(|name| {
+            if let Some(info) = local.iter().find(|info| info.name == name) {
+                return Some(info.clone());
+            }
+            let (description, params) = editor::about(name)?;
+            Some(ActionInfo {
+                name,
+                description: description.to_owned(),
+                params,
+            })
+        })
+        .collect()
 }

@@ -306,7 +306,7 @@ impl<S: Store> Service for &Door<S> {
                 answer(&self.gate.undo(&self.actor, what).await?)
             }
             RUNTIME_STATUS => answer(&json!({
-                "runtimes": self.gate.runtimes(),
+                "runtimes": self.gate.runtimes(&self.actor),
                 "open_questions": self.gate.approvals(&self.actor).map_or(0, |open| open.len()),
             })),
             SHUTDOWN => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use protocol::approval::{Approval, GrantInfo};
 use protocol::{ErrorKind, Failure};
@@ -19,7 +19,7 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::live::{Actions, Live};
 use crate::pending::Pending;
 use crate::redact::Redactor;
-use crate::runtime::{Launch, LocalRuntime, Runtime, RuntimeInfo};
+use crate::runtime::{Elsewhere, Launch, LocalRuntime, Runtime, RuntimeInfo};
 use crate::undo::Keep;
 use crate::wall::Keeper;
 use crate::workspace::{self, Workspace};
@@ -75,6 +75,8 @@ pub(crate) struct Inner<S: Store> {
     /// What runs now, for the questions that come out of it.
     pub(crate) jobs: Jobs,
     workspaces: Mutex<HashMap<PathBuf, Arc<Workspace>>>,
+    /// Runtimes beside the local ones, where there can be any.
+    pub(crate) elsewhere: OnceLock<Arc<dyn Elsewhere>>,
     pub(crate) me: Weak<Self>,
 }
 
@@ -125,6 +127,7 @@ impl<S: Store> Gate<S> {
             clients: Clients::default(),
             jobs: Jobs::default(),
             workspaces: Mutex::default(),
+            elsewhere: OnceLock::new(),
             undo: Keep::new(&options.data),
             me: Weak::clone(me),
             options,
@@ -217,15 +220,32 @@ impl<S: Store> Gate<S> {
         &self.0.store
     }
 
-    /// The runtimes that were needed so far.
+    /// Lets actions run elsewhere than here. Once; what comes later is passed over.
+    pub fn connect(&self, elsewhere: Arc<dyn Elsewhere>) {
+        let _ = self.0.elsewhere.set(elsewhere);
+    }
+
+    /// Who knows the runtimes beside the local ones.
     #[must_use]
-    pub fn runtimes(&self) -> Vec<RuntimeInfo> {
-        let workspaces = self.0.workspaces();
-        let mut runtimes: Vec<_> = workspaces
-            .values()
-            .map(|workspace| workspace.runtime.status())
-            .collect();
-        runtimes.sort_by(|a, b| a.workspace.cmp(&b.workspace));
+    pub fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
+        self.0.elsewhere.get()
+    }
+
+    /// The local runtimes that were needed so far, and the others of this actor's person.
+    #[must_use]
+    pub fn runtimes(&self, actor: &Actor) -> Vec<RuntimeInfo> {
+        let mut runtimes: Vec<_> = {
+            let workspaces = self.0.workspaces();
+            let all = workspaces.values();
+            all.map(|workspace| workspace.runtime.status()).collect()
+        };
+        if let Some(elsewhere) = self.elsewhere() {
+            runtimes.extend(elsewhere.list(actor.person()));
+        }
+        runtimes.sort_by(|a, b| {
+            let key = |info: &RuntimeInfo| (info.workspace.clone(), info.runtime_id.clone());
+            key(a).cmp(&key(b))
+        });
         runtimes
     }
 

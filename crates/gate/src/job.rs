@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use policy::{Asked, Confinement, Decision, Grant, Place, Verb, decide};
+use protocol::runtime::RuntimeChoice;
 use protocol::wall::Widen;
 use protocol::{ActionName, Digest, ErrorKind, Facts, Failure, Mode};
 use serde::Serialize;
@@ -30,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) mode: Mode,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) session: Option<String>,
+    /// Where it runs; [`None`] is the local runtime.
+    pub(crate) runtime: Option<RuntimeChoice>,
     pub(crate) ask: Ask,
     pub(crate) content: Digest,
     pub(crate) home: Option<String>,
@@ -50,6 +53,7 @@ impl Job {
             .value("params", &kept.params)
             .strings("parents", &kept.parents)
             .string("role", &kept.role)
+            .maybe("runtime", named(&kept.runtime).as_deref())
             .maybe("session", kept.session.as_deref())
             .string("workspace", &kept.workspace.to_string_lossy())
             .digest()
@@ -67,6 +71,7 @@ impl Job {
             mode: self.mode,
             workspace: self.workspace.real.clone(),
             session: self.session.clone(),
+            runtime: self.runtime.clone(),
             ask: self.ask,
             content: self.content.clone(),
         }
@@ -90,6 +95,7 @@ impl Job {
             mode: kept.mode,
             workspace,
             session: kept.session,
+            runtime: kept.runtime,
             ask: kept.ask,
             content: kept.content,
             home,
@@ -177,10 +183,27 @@ impl Job {
             .strings("parents", &self.parents)
             .string("policy", book.version.as_str())
             .string("role", &self.role)
+            .maybe("runtime", named(&self.runtime).as_deref())
             .maybe("session", self.session.as_deref())
             .value("widen", &value_of(widen)?)
             .string("workspace", &self.workspace.name)
             .digest())
+    }
+
+    /// Whether a wall can be held where it runs. An editor's files are held by their paths; nothing
+    /// holds what it runs.
+    pub(crate) fn confinement(&self) -> Confinement {
+        if self.runtime.is_none() {
+            return self.workspace.runtime.confinement();
+        }
+        let runs = matches!(
+            self.name,
+            ActionName::EditorCommand | ActionName::EditorTask
+        );
+        match runs || self.name.as_str().starts_with("terminal.") {
+            true => Confinement::Absent,
+            false => Confinement::Kernel,
+        }
     }
 
     /// Whether what it started goes on after its answer: a terminal or a background command.
@@ -194,6 +217,11 @@ impl Job {
 fn value_of<T: Serialize + ?Sized>(part: &T) -> Result<Value, Failure> {
     serde_json::to_value(part)
         .map_err(|error| Failure::new(ErrorKind::Internal, format!("This is no JSON: {error}.")))
+}
+
+/// A choice as it is digested.
+fn named(choice: &Option<RuntimeChoice>) -> Option<String> {
+    choice.as_ref().map(ToString::to_string)
 }
 
 /// The action of this name.

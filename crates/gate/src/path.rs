@@ -24,7 +24,7 @@ use crate::pending::Kept;
 use crate::printing;
 use crate::record::{Record, rule_info, stream_of};
 use crate::request::{Request, new_id};
-use crate::runtime::{Permit, Terms};
+use crate::runtime::{Permit, Runtime, Terms};
 
 /// How often an action is decided anew because what it would touch keeps changing.
 const TRIES: usize = 8;
@@ -103,6 +103,7 @@ impl<S: Store> Inner<S> {
             mode: request.mode.unwrap_or(protocol::Mode::Sandbox),
             workspace: workspace.real.clone(),
             session: request.session,
+            runtime: request.runtime.filter(|choice| !choice.is_local()),
             ask: request.ask,
             content: Digest::of(b""),
         };
@@ -118,6 +119,20 @@ impl<S: Store> Inner<S> {
         )?;
         job.name = name;
         Ok((job, book))
+    }
+
+    /// Where an action runs, as it is now: an editor may have come or gone since.
+    pub(crate) fn runtime_of(&self, job: &Job) -> Result<Arc<dyn Runtime>, Failure> {
+        let Some(choice) = &job.runtime else {
+            return Ok(Arc::clone(&job.workspace.runtime));
+        };
+        let elsewhere = self.elsewhere.get().ok_or_else(|| {
+            Failure::new(
+                ErrorKind::NoRuntime,
+                "No editor can connect to this Ward. Start it with `ward serve`.",
+            )
+        })?;
+        elsewhere.find(&job.person, choice, &job.workspace.name, job.name)
     }
 
     /// From the request to the outcome, which is written before it is told.
@@ -254,11 +269,11 @@ impl<S: Store> Inner<S> {
         book: Arc<Files>,
         widen: &[Widen],
     ) -> Result<Decided, Failure> {
-        let runtime = &job.workspace.runtime;
+        let runtime = self.runtime_of(job)?;
         let facts = runtime.resolve(job.name.as_str(), &job.params).await?;
         let grants = self.grants.current(&job.person);
         let verb = Verb::Action(job.name);
-        let decision = job.decide(&book, verb, &facts, runtime.confinement(), &grants)?;
+        let decision = job.decide(&book, verb, &facts, job.confinement(), &grants)?;
         let digest = job.digest(&facts, decision.mode, &book, widen)?;
         Ok(Decided {
             book,
@@ -302,12 +317,15 @@ impl<S: Store> Inner<S> {
                 widen: wider,
             },
         });
-        self.undo.before(&job.id, job.name, facts).await;
+        // An editor has an undo of its own, which knows what was not saved.
+        if job.runtime.is_none() {
+            self.undo.before(&job.id, job.name, facts).await;
+        }
         live.state.send_replace(State::Running);
         let (output, printed) =
             printing::start(self, job, live).map_err(|error| unwritten(&error))?;
         self.jobs.begin(run.clone(), job);
-        let result = job.workspace.runtime.execute(permit, output).await;
+        let result = self.runtime_of(job)?.execute(permit, output).await;
         if run != job.id {
             self.jobs.end(&run);
         }

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use protocol::approval::Approval;
+use protocol::runtime::RuntimeChoice;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,6 +33,8 @@ pub(crate) struct Kept {
     pub(crate) mode: protocol::Mode,
     pub(crate) workspace: PathBuf,
     pub(crate) session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) runtime: Option<RuntimeChoice>,
     pub(crate) ask: Ask,
     pub(crate) content: protocol::Digest,
 }

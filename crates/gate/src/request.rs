@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use protocol::gate::ActionRequest;
 pub use protocol::gate::Ask;
+use protocol::runtime::RuntimeChoice;
 use protocol::{ErrorKind, Failure, Mode};
 use serde_json::Value;
 
@@ -31,6 +32,8 @@ pub struct Request {
     pub workspace: Option<PathBuf>,
     /// Which session it belongs to.
     pub session: Option<String>,
+    /// Where it runs; the local runtime where nothing is said.
+    pub runtime: Option<RuntimeChoice>,
     /// What happens where a person has to be asked.
     pub ask: Ask,
 }
@@ -46,6 +49,7 @@ impl From<ActionRequest> for Request {
             mode: asked.mode,
             workspace: asked.workspace.map(PathBuf::from),
             session: asked.session,
+            runtime: asked.runtime,
             ask: asked.ask,
         }
     }
@@ -64,6 +68,7 @@ impl Request {
             mode: None,
             workspace: None,
             session: None,
+            runtime: None,
             ask: Ask::Wait,
         }
     }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use policy::Confinement;
 use protocol::method::{ExecuteParams, InitializeResult};
+pub use protocol::runtime::{RuntimeChoice, RuntimeHealth, RuntimeInfo};
 use protocol::wall::{PermitParams, WallAskParams, WallAskResult, WallParams};
-use protocol::{Digest, Facts, Failure, Mode};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use protocol::{ActionName, Digest, Facts, Failure, Mode};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 
 pub use local::{Launch, LocalRuntime};
 pub use output::{Output, Piece};
@@ -60,34 +60,31 @@ pub trait Wall: Send + Sync {
     fn ask(&self, asked: WallAskParams) -> Waiting<'_, WallAskResult>;
 }
 
-/// How a runtime is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuntimeInfo {
-    /// Its kind: `local`.
-    pub kind: String,
-    /// The workspace's real path.
-    pub workspace: String,
-    /// What it is doing.
-    pub state: Health,
-    /// How often it was started anew after it had ended by itself.
-    pub restarts: u64,
-    /// Its process, while there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<u32>,
-}
+/// Runtimes beside the local one, which come and go: editors.
+pub trait Elsewhere: Send + Sync {
+    /// The one runtime of this person's that is chosen and can do this action. None, several and
+    /// away are failures of their own; there is no guess.
+    fn find(
+        &self,
+        person: &str,
+        choice: &RuntimeChoice,
+        workspace: &str,
+        action: ActionName,
+    ) -> Result<Arc<dyn Runtime>, Failure>;
 
-/// What a supervised runtime is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Health {
-    /// It starts.
-    Starting,
-    /// It takes actions.
-    Ready,
-    /// It ended by itself, and is started again in a moment.
-    Restarting,
-    /// It was ended.
-    Stopped,
+    /// What a choice stands for now: the id of the one runtime, and what it can do.
+    fn choose(
+        &self,
+        person: &str,
+        choice: &RuntimeChoice,
+        workspace: &str,
+    ) -> Result<RuntimeInfo, Failure>;
+
+    /// Those of this person's.
+    fn list(&self, person: &str) -> Vec<RuntimeInfo>;
+
+    /// Told whenever one comes, goes or changes.
+    fn changes(&self) -> watch::Receiver<u64>;
 }
 
 /// Leave to do one action once: this action, these facts, this wall. Only the gate can make one,
@@ -146,6 +143,12 @@ impl Permit {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Which action, with what. For a runtime that is told no more than that.
+    #[must_use]
+    pub fn into_action(self) -> (String, String, Value) {
+        (self.id, self.action, self.params)
     }
 
     /// As it is sent to a runtime server.

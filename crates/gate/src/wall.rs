@@ -76,7 +76,7 @@ impl<S: Store> Inner<S> {
             ..Facts::default()
         };
         let grants = self.grants.current(&job.person);
-        let confinement = job.workspace.runtime.confinement();
+        let confinement = job.confinement();
         let decision = job.decide(&book, Verb::Net, &facts, confinement, &grants)?;
         let digest = job.digest(&facts, decision.mode, &book, &[])?;
         let mut record = Record::of(&job, &self.redactor, now());
@@ -142,7 +142,7 @@ impl<S: Store> Inner<S> {
         }
         let facts = facts_of(&stopped);
         let grants = self.grants.current(&job.person);
-        let confinement = job.workspace.runtime.confinement();
+        let confinement = job.confinement();
         let decision = job.decide(book, Verb::Wall, &facts, confinement, &grants)?;
         let mut wider = widen.clone();
         wider.extend(stopped.iter().cloned());
@@ -186,7 +186,7 @@ impl<S: Store> Inner<S> {
                 path,
                 access: WidenAccess::Write,
             }];
-            let confinement = job.workspace.runtime.confinement();
+            let confinement = job.confinement();
             let one = std::slice::from_ref(grant);
             let decision = job.decide(book, Verb::Wall, &facts_of(&path), confinement, one)?;
             let by_grant = decision.because.kind == policy::decision::Kind::Grant;

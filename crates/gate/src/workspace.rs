@@ -105,3 +105,26 @@ pub(crate) fn find(path: &Path) -> Result<(PathBuf, String), Failure> {
     };
     Ok((real, name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_was_moved_away_or_replaced_by_a_link_is_no_longer_there() {
+        let above = tempfile::tempdir().unwrap();
+        let (folder, moved) = (above.path().join("work"), above.path().join("moved"));
+        std::fs::create_dir(&folder).unwrap();
+        let found = place(&folder);
+        assert!(found.is_some());
+        assert_eq!(place(&folder), found);
+        std::fs::rename(&folder, &moved).unwrap();
+        assert_eq!(place(&folder), None);
+        // The same folder under another name: its real path is to be found anew.
+        std::os::unix::fs::symlink(&moved, &folder).unwrap();
+        assert_eq!(place(&folder), None);
+        std::fs::remove_file(&folder).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        assert_ne!(place(&folder), found);
+    }
+}

@@ -85,14 +85,16 @@ pub fn decide(
         .map(|role| role.mode)
         .min()
         .unwrap_or(Mode::Sandbox);
+    let held = mode.min(ceiling);
     let mode = match asked.confinement {
-        Confinement::Kernel => mode.min(ceiling),
+        Confinement::Kernel => held,
         Confinement::Absent => Mode::Full,
     };
     let touches = touch::all(asked);
     let judge = Judge {
         authority,
         mode,
+        unconfined: mode > held,
         rules,
         grants,
         asked,
@@ -100,14 +102,6 @@ pub fn decide(
         exact: Exact::new(asked.facts.command.as_ref()),
     };
     let mut steps: Vec<Step> = touches.iter().map(|touch| judge.step(touch)).collect();
-    if mode > ceiling {
-        let because = by_mode(
-            Verdict::Deny,
-            mode,
-            "the runtime cannot confine, and the role's mode is `sandbox`. Use a runtime that can, or give the role `mode: full`",
-        );
-        steps.push(Step::new("run unconfined".to_owned(), because, Vec::new()));
-    }
     // Of the strictest, the one that says most; of equals, the first as written.
     let decisive = steps
         .iter()
@@ -140,6 +134,8 @@ const MOST_PERHAPS: usize = 8;
 struct Judge<'a> {
     authority: &'a Authority<'a>,
     mode: Mode,
+    /// Whether it would run freer than the role or the request has it.
+    unconfined: bool,
     rules: &'a Rules,
     grants: &'a [Grant],
     asked: &'a Asked<'a>,
@@ -184,6 +180,10 @@ impl Judge<'_> {
         if !allowed {
             let (verdict, reason) = default_of(touch, self.mode);
             voices.push(by_mode(verdict, self.mode, reason));
+        }
+        if self.unconfined {
+            let reason = "the runtime cannot confine, and the mode is `sandbox`";
+            voices.push(by_mode(Verdict::Ask, self.mode, reason));
         }
         // A grant answers a question. It cannot answer for a rule that denies, or may.
         let strictest = voices.iter().map(|voice| voice.verdict).max();

@@ -76,7 +76,17 @@ impl Pattern {
         let action = match self.name {
             Name::Everything => return true,
             Name::Files => return matches!(touch, Touch::Path { .. }),
-            Name::Terminals => return !matches!(touch, Touch::Path { .. } | Touch::Host { .. }),
+            Name::Terminals => return is_about_terminals(touch),
+            Name::Editors => {
+                return match touch {
+                    Touch::Use(used) => used.is_editors(),
+                    Touch::Path {
+                        by: By::Action(action),
+                        ..
+                    } => action.is_editors(),
+                    _ => false,
+                };
+            }
             Name::Net => return matches!(touch, Touch::Host { .. }),
             Name::Action(action) => action,
         };
@@ -97,6 +107,14 @@ impl Pattern {
             }
             Touch::Host { .. } => false,
         }
+    }
+}
+
+fn is_about_terminals(touch: &Touch) -> bool {
+    match touch {
+        Touch::Path { .. } | Touch::Host { .. } => false,
+        Touch::Use(action) => !action.is_editors(),
+        Touch::Command(_) | Touch::Unknown(_) | Touch::Typed => true,
     }
 }
 
@@ -121,7 +139,16 @@ fn is_upkeep(action: ActionName) -> bool {
         | ActionName::FsDelete
         | ActionName::TerminalRun
         | ActionName::TerminalOpen
-        | ActionName::TerminalWrite => false,
+        | ActionName::TerminalWrite
+        | ActionName::EditorOpen
+        | ActionName::EditorSelection
+        | ActionName::EditorDiagnostics
+        | ActionName::EditorDiff
+        | ActionName::EditorSymbols
+        | ActionName::EditorFormat
+        | ActionName::EditorRename
+        | ActionName::EditorCommand
+        | ActionName::EditorTask => false,
     }
 }
 

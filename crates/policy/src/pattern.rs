@@ -4,7 +4,7 @@
 //! - `fs.read`, `fs.write` and `fs.delete` stand for what happens to a path, by whichever action,
 //!   and for redirections too; other names stand for that action alone.
 //! - `terminal.run` stands for a command, by whichever action.
-//! - `fs.*`, `terminal.*` and `*` stand for all of a family, and for everything.
+//! - `fs.*`, `terminal.*`, `editor.*` and `*` stand for all of a family, and for everything.
 //! - In a command, a final `*` stands for any further words, also none; elsewhere a `*` stays
 //!   within one word.
 //! - `\\` takes the meaning from the character behind it: `fs.write(a\\*b)`, `terminal.run(echo a\\ b)`.
@@ -52,6 +52,7 @@ pub(crate) enum Name {
     Everything,
     Files,
     Terminals,
+    Editors,
     Action(ActionName),
     Net,
 }
@@ -180,6 +181,9 @@ impl Pattern {
                 Some(NameGlob::Literal(program)) => Topic::Program(base_name(program).to_owned()),
                 Some(NameGlob::Wild(_)) | None => Topic::Commands,
             },
+            // It is about uses and about paths: it is looked at for both.
+            (Name::Editors, _) => Topic::Everything,
+            (Name::Action(action), _) if action.is_editors() => Topic::Everything,
             (Name::Action(_) | Name::Terminals, _) => Topic::Commands,
         }
     }
@@ -202,6 +206,7 @@ fn read_name(name: &str) -> Result<Name, BadPattern> {
         "*" => Ok(Name::Everything),
         "fs.*" => Ok(Name::Files),
         "terminal.*" => Ok(Name::Terminals),
+        "editor.*" => Ok(Name::Editors),
         "net" => Ok(Name::Net),
         name => ActionName::parse(name).map(Name::Action).ok_or_else(|| {
             let known = ActionName::ALL.iter().map(|action| action.as_str());
@@ -284,7 +289,7 @@ fn read_argument(name: Name, argument: &str, text: &str) -> Result<Argument, Bad
             let host = host.map_err(|error| BadPattern::Host(text.to_owned(), error))?;
             return Ok(Argument::Host(host));
         }
-        Name::Everything | Name::Terminals | Name::Action(_) => {
+        Name::Everything | Name::Terminals | Name::Editors | Name::Action(_) => {
             return Err(BadPattern::NoArgument(text.to_owned()));
         }
     }

@@ -68,6 +68,8 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
     let mut touches = Vec::new();
     let (by, goes_deep) = match asked.verb {
         Verb::Action(action) if is_files(action) => (By::Action(action), goes_deep(action)),
+        // What an editor changes, it changes itself.
+        Verb::Action(action) if action.is_editors() => (By::Action(action), true),
         // Paths among a command's facts are those that its shell opens.
         Verb::Action(_) | Verb::Net => (By::Redirection, true),
         Verb::Wall => (By::Stopped, true),
@@ -190,7 +192,16 @@ fn usual_access(action: ActionName) -> Access {
         | ActionName::TerminalClose
         | ActionName::TerminalList
         | ActionName::TerminalRead
-        | ActionName::TerminalStop => Access::Write,
+        | ActionName::TerminalStop
+        | ActionName::EditorOpen
+        | ActionName::EditorSelection
+        | ActionName::EditorDiagnostics
+        | ActionName::EditorDiff
+        | ActionName::EditorSymbols
+        | ActionName::EditorFormat
+        | ActionName::EditorRename
+        | ActionName::EditorCommand
+        | ActionName::EditorTask => Access::Write,
     }
 }
 

@@ -13,6 +13,7 @@ use policy::{
     builtin, decide,
 };
 use protocol::ActionName;
+use protocol::Facts;
 use protocol::facts::Access;
 use support::{
     NOW, WORKSPACE, asked, decision, folder, hosts, line, path, role, rules, rules_of, with_grants,
@@ -238,26 +239,45 @@ fn a_role_has_no_more_mode_than_its_ceiling_nor_than_its_parents() {
 }
 
 #[test]
-fn where_nothing_confines_a_role_for_the_sandbox_is_refused() {
+fn where_nothing_confines_what_is_meant_for_the_sandbox_asks_whatever_a_rule_allows() {
     let mut held = role("held", &["*"]);
     held.mode = Mode::Sandbox;
+    let free = role("free", &["*"]);
     let facts = line("ls");
     let mut asked = asked(Verb::Action(ActionName::TerminalRun), &facts);
     asked.confinement = Confinement::Absent;
     let allow = rules(&["allow *"]);
-    let verdict = |role| {
-        decide(
-            &Authority::of(role),
-            Mode::Sandbox,
-            &allow,
-            &[],
-            &asked,
-            NOW,
-        )
-        .verdict
-    };
-    assert_eq!(verdict(&held), Verdict::Deny);
-    assert_eq!(verdict(&role("free", &["*"])), Verdict::Allow);
+    let verdict = |role, mode| decide(&Authority::of(role), mode, &allow, &[], &asked, NOW).verdict;
+    assert_eq!(verdict(&held, Mode::Full), Verdict::Ask);
+    assert_eq!(verdict(&free, Mode::Sandbox), Verdict::Ask);
+    assert_eq!(verdict(&free, Mode::Full), Verdict::Allow);
+}
+
+#[test]
+fn an_editor_shows_and_finds_for_whoever_has_the_skill_and_its_commands_ask() {
+    let dev = role("dev", &["editor.*"]);
+    let none = Facts::default();
+    let verdict = |action, mode| decision(&dev, mode, &rules(&[]), action, &none).verdict;
+    for action in [
+        ActionName::EditorOpen,
+        ActionName::EditorSelection,
+        ActionName::EditorDiagnostics,
+        ActionName::EditorSymbols,
+    ] {
+        assert_eq!(verdict(action, Mode::Sandbox), Verdict::Allow, "{action}");
+    }
+    for action in [ActionName::EditorCommand, ActionName::EditorTask] {
+        assert_eq!(verdict(action, Mode::Full), Verdict::Ask, "{action}");
+    }
+    let reader = role("reader", &["fs.read"]);
+    let refused = decision(
+        &reader,
+        Mode::Full,
+        &rules(&[]),
+        ActionName::EditorCommand,
+        &none,
+    );
+    assert_eq!(refused.verdict, Verdict::Deny);
 }
 
 #[test]

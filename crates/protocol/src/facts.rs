@@ -17,6 +17,9 @@ pub struct Facts {
     /// Hosts that would be reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// Whose word this is, where Ward did not look itself: an editor's kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word_of: Option<String>,
 }
 
 /// One path and what would happen to it.

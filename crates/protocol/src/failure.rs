@@ -99,6 +99,16 @@ pub enum ErrorKind {
     RuntimeLost,
     /// The runtime cannot be had at the moment.
     RuntimeUnavailable,
+    /// No runtime is what was asked for.
+    NoRuntime,
+    /// Several runtimes are what was asked for.
+    SeveralRuntimes,
+    /// The runtime's connection is lost; it may come back.
+    RuntimeAway,
+    /// The runtime cannot do this action.
+    NotCapable,
+    /// The runtime did not answer in time.
+    RuntimeTimeout,
     /// Too many wrong tokens.
     TooManyAttempts,
     /// The rules or roles have mistakes in them.
@@ -193,6 +203,11 @@ impl ErrorKind {
             | Self::UnknownRole
             | Self::RuntimeLost
             | Self::RuntimeUnavailable
+            | Self::NoRuntime
+            | Self::SeveralRuntimes
+            | Self::RuntimeAway
+            | Self::NotCapable
+            | Self::RuntimeTimeout
             | Self::TooManyAttempts
             | Self::BadPolicy
             | Self::SandboxUnavailable
@@ -241,6 +256,7 @@ impl ErrorKind {
             | Self::UnknownRole
             | Self::UnknownTerminal
             | Self::UnknownTool
+            | Self::NoRuntime
             | Self::MethodNotFound
             | Self::CommandNotFound
             | Self::NotADirectory => 404,
@@ -258,11 +274,16 @@ impl ErrorKind {
             | Self::NotInitialized
             | Self::Cancelled
             | Self::Interrupted
+            | Self::SeveralRuntimes
             | Self::BadPolicy => 409,
             Self::TooLarge | Self::FrameTooLarge => 413,
             Self::WrongContentType => 415,
             // The request is well made; with this model nothing can come of it here.
-            Self::UnknownModel | Self::MissingKey | Self::BadEndpoint | Self::ContextFull => 422,
+            Self::UnknownModel
+            | Self::MissingKey
+            | Self::BadEndpoint
+            | Self::ContextFull
+            | Self::NotCapable => 422,
             Self::UpgradeRequired => 426,
             Self::TooManyAttempts | Self::RateLimited => 429,
             Self::Internal | Self::Io | Self::SandboxFailed => 500,
@@ -281,6 +302,8 @@ impl ErrorKind {
             | Self::Disconnected
             | Self::RuntimeLost
             | Self::RuntimeUnavailable
+            | Self::RuntimeAway
+            | Self::RuntimeTimeout
             | Self::SandboxUnavailable => 503,
         }
     }

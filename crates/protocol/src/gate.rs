@@ -8,6 +8,7 @@ use crate::approval::{AnswerParams, RuleInfo};
 use crate::facts::Facts;
 use crate::method::ActionInfo;
 use crate::mode::Mode;
+use crate::runtime::RuntimeChoice;
 use crate::sandbox::SandboxStatus;
 
 /// An action that a client asks for.
@@ -34,6 +35,9 @@ pub struct ActionRequest {
     /// The session it belongs to: its commands share a room, and grants can be for it alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// Where it runs; the local runtime where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeChoice>,
     /// What happens where a person has to be asked.
     #[serde(default)]
     pub ask: Ask,

@@ -10,6 +10,7 @@ use crate::digest::Digest;
 use crate::failure::ErrorKind;
 use crate::gate::{ActionRequest, Ask};
 use crate::mode::Mode;
+use crate::runtime::RuntimeChoice;
 use crate::sandbox::SandboxStatus;
 
 /// The cookie of a person's browser that has signed in.
@@ -82,7 +83,7 @@ pub struct PostAction {
     pub session: Option<String>,
     /// Where it runs; the local runtime where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<RuntimeName>,
+    pub runtime: Option<RuntimeChoice>,
     /// How many seconds to wait for the outcome; 0 is not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 3600))]
@@ -104,17 +105,10 @@ impl PostAction {
             mode: self.mode,
             workspace: self.workspace,
             session: self.session,
+            runtime: self.runtime,
             ask: self.ask,
         }
     }
-}
-
-/// A runtime that can be named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RuntimeName {
-    /// The runtime server of this machine.
-    Local,
 }
 
 /// An action that has ended.

@@ -22,6 +22,7 @@ pub mod method;
 pub mod mode;
 pub mod permissions;
 pub mod protected;
+pub mod runtime;
 pub mod sandbox;
 pub mod session;
 pub mod undo;

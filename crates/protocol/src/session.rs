@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::approval::{Approval, Resolved};
 use crate::data::Encoding;
 use crate::gate::Failed;
-use crate::http::RuntimeName;
 use crate::method::OutputStream;
 use crate::mode::Mode;
+use crate::runtime::RuntimeChoice;
 
 /// The longest that a request waits for a session, in seconds.
 pub const MAX_SESSION_WAIT: u64 = 3600;
@@ -39,7 +39,7 @@ pub struct PostSession {
     pub workspace: Option<String>,
     /// Where its actions run; the local runtime where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<RuntimeName>,
+    pub runtime: Option<RuntimeChoice>,
     /// Whether the answer is told as events while it comes. `Accept: text/event-stream` says the
     /// same.
     #[serde(default)]
@@ -262,6 +262,9 @@ pub struct SessionInfo {
     pub mode: Mode,
     /// The workspace's real path.
     pub workspace: String,
+    /// Where its actions run, where that is not the local runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeChoice>,
     /// Who began it.
     pub actor: String,
     /// The session whose agent called this one, for a sub-agent.
@@ -398,6 +401,10 @@ events! {
     Started(Started) = "session.started",
     /// Role, model, mode or title is another from here on.
     Changed(Changed) = "session.changed",
+    /// The runtime that was chosen is not there: a person has to connect it.
+    RuntimeAwaited(RuntimeAwaited) = "runtime.awaited",
+    /// Actions run here from now on.
+    RuntimeChosen(RuntimeChosen) = "runtime.chosen",
     /// Somebody said something to the agent.
     Received(Received) = "message.received",
     /// The model is asked.
@@ -470,6 +477,26 @@ pub struct Changed {
     /// Whether the agent itself handed over to another role, which may do no more than it could.
     #[serde(default)]
     pub handoff: bool,
+}
+
+/// Data of `runtime.awaited`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuntimeAwaited {
+    /// What was asked for.
+    pub runtime: RuntimeChoice,
+    /// Why it is not there, and what to do.
+    pub reason: String,
+}
+
+/// Data of `runtime.chosen`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuntimeChosen {
+    /// Its id.
+    pub runtime_id: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its workspace.
+    pub workspace: String,
 }
 
 /// Data of `message.received`.

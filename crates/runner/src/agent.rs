@@ -30,6 +30,7 @@ pub(crate) struct Agent {
     pub(crate) parents: Vec<String>,
     /// As it was chosen.
     pub(crate) chosen: String,
+    pub(crate) runtime_id: Option<String>,
     pub(crate) resolved: Resolved,
     pub(crate) known: Model,
     pub(crate) instructions: String,
@@ -65,6 +66,7 @@ impl Agent {
         self.role != progress.role
             || self.parents != progress.parents
             || self.chosen != progress.model
+            || self.runtime_id != progress.runtime_id
     }
 }
 
@@ -77,6 +79,7 @@ impl<S: Store> Inner<S> {
     /// The agent of a session as it is now.
     pub(crate) async fn agent(&self, record: &Record) -> Result<Agent, Failure> {
         let progress = &record.progress;
+        let runtime = self.runtime(record);
         let brief = self
             .gate
             .brief(
@@ -84,6 +87,7 @@ impl<S: Store> Inner<S> {
                 &progress.role,
                 &progress.parents,
                 Some(&record.workspace),
+                runtime.as_ref(),
             )
             .await?;
         let resolved = self
@@ -95,6 +99,7 @@ impl<S: Store> Inner<S> {
             role: progress.role.clone(),
             parents: progress.parents.clone(),
             chosen: progress.model.clone(),
+            runtime_id: progress.runtime_id.clone(),
             known: self.models.of(resolved.provider.name(), &resolved.model),
             resolved,
             instructions: instructions(&brief),

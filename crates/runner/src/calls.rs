@@ -7,6 +7,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use gate::{Happened, Live, Request, Seen, State};
 use protocol::method::OutputStream;
+use protocol::runtime::RuntimeChoice;
 use protocol::session::{
     PermissionRequested, PermissionResolved, SessionEvent, ToolOutput, ToolProgress,
 };
@@ -151,6 +152,7 @@ impl<S: Store> Inner<S> {
                 mode: Some(progress.mode),
                 workspace: Some(record.workspace.clone()),
                 session: Some(record.root.clone()),
+                runtime: progress.runtime_id.clone().map(RuntimeChoice::Id),
                 ask: record.ask,
             };
             (record.actor.clone(), request)

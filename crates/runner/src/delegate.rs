@@ -134,6 +134,7 @@ impl<S: Store> Inner<S> {
             mode: parent.progress.mode,
             workspace: Some(parent.workspace.clone()),
             ask: parent.ask,
+            runtime: parent.runtime.clone(),
             parent: Some(parent.id.clone()),
             root: parent.root.clone(),
             depth: parent.depth + 1,
@@ -171,7 +172,7 @@ impl<S: Store> Inner<S> {
         let workspace = Some(record.workspace.as_path());
         let brief = self
             .gate
-            .brief(&record.actor, &asked.role, &parents, workspace);
+            .brief(&record.actor, &asked.role, &parents, workspace, None);
         let model = match self.model_of(&brief.await?.role) {
             Some(model) => model,
             None => record.progress.model.clone(),

@@ -26,6 +26,7 @@ mod compact;
 mod cut;
 mod delegate;
 mod journal;
+mod place;
 pub mod price;
 pub mod provider;
 mod resume;

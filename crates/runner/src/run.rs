@@ -58,6 +58,9 @@ impl<S: Store> Inner<S> {
         cancel: &CancellationToken,
         made: Made,
     ) -> Result<StopReason, Failure> {
+        if !self.ready(session, cancel).await? {
+            return Ok(StopReason::Cancelled);
+        }
         let record = session.record().clone();
         let mut agent = self.agent(&record).await?;
         let open = self.open_calls(session).await?;
@@ -74,6 +77,9 @@ impl<S: Store> Inner<S> {
         let mut shorter = 0;
         loop {
             self.take_queued(session).await?;
+            if !self.ready(session, cancel).await? {
+                return Ok(StopReason::Cancelled);
+            }
             let record = session.record().clone();
             if agent.is_other_than(&record) {
                 agent = self.agent(&record).await?;

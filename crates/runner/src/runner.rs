@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::{Actor, Ask, Gate};
+use protocol::runtime::RuntimeChoice;
 use protocol::session::{
     Changed, Input, Limits, Models as ModelsTold, Origin, PatchSession, PostMessage, PostSession,
     ProviderInfo, Received, SessionEvent, SessionInfo, SessionState, Started,
@@ -69,6 +70,7 @@ pub(crate) struct Beginning {
     pub(crate) mode: Mode,
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) ask: Ask,
+    pub(crate) runtime: Option<RuntimeChoice>,
     pub(crate) parent: Option<String>,
     pub(crate) root: String,
     pub(crate) depth: usize,
@@ -140,6 +142,7 @@ impl<S: Store> Runner<S> {
             mode,
             workspace: asked.workspace.map(PathBuf::from),
             ask: asked.ask,
+            runtime: asked.runtime.filter(|choice| !choice.is_local()),
             parent: None,
             depth: 0,
             limits: asked.limits,
@@ -327,6 +330,7 @@ impl<S: Store> Inner<S> {
             mode,
             workspace,
             ask,
+            runtime,
             parent,
             root,
             depth,
@@ -336,7 +340,7 @@ impl<S: Store> Inner<S> {
         } = beginning;
         let (message, title) = message(&input, origin.clone())?;
         let content = Digest::of(
-            json!([input, role, model, mode, workspace, limits, actor])
+            json!([input, role, model, mode, workspace, limits, actor, runtime])
                 .to_string()
                 .as_bytes(),
         );
@@ -358,7 +362,7 @@ impl<S: Store> Inner<S> {
         }
         let brief = self
             .gate
-            .brief(&actor, &role, &parents, workspace.as_deref())
+            .brief(&actor, &role, &parents, workspace.as_deref(), None)
             .await?;
         let model = model
             .or_else(|| self.model_of(&brief.role))
@@ -373,6 +377,7 @@ impl<S: Store> Inner<S> {
             actor,
             workspace: brief.workspace,
             ask,
+            runtime,
             parent: parent.clone(),
             call: above.as_ref().map(|(_, call)| call.clone()),
             root,
@@ -387,6 +392,7 @@ impl<S: Store> Inner<S> {
                 model: model.clone(),
                 mode,
                 limits,
+                runtime_id: None,
                 turns: 0,
                 usage: Default::default(),
                 cost: None,
@@ -505,7 +511,10 @@ impl<S: Store> Inner<S> {
                 let record = session.record();
                 (record.actor.clone(), record.workspace.clone())
             };
-            let brief = self.gate.brief(&actor, role, &[], Some(&workspace)).await?;
+            let brief = self
+                .gate
+                .brief(&actor, role, &[], Some(&workspace), None)
+                .await?;
             model = model.or_else(|| self.model_of(&brief.role));
         }
         if let Some(model) = &model {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use broker::Broker;
 use gate::{Attachment, Gate};
 use protocol::{ErrorKind, Failure};
 use runner::Runner;
@@ -20,6 +21,7 @@ pub(crate) struct App<S: Store> {
     pub(crate) about: About,
     pub(crate) gate: Gate<S>,
     pub(crate) runner: Runner<S>,
+    pub(crate) broker: Broker<S>,
     pub(crate) tokens: Arc<Tokens>,
     /// Where Ward listens; nowhere, where it is the owner for the time of one command.
     pub(crate) address: Option<SocketAddr>,
@@ -34,6 +36,7 @@ impl<S: Store> App<S> {
         about: About,
         gate: Gate<S>,
         runner: Runner<S>,
+        broker: Broker<S>,
         tokens: Arc<Tokens>,
         address: Option<SocketAddr>,
         logins: Arc<Logins>,
@@ -42,6 +45,7 @@ impl<S: Store> App<S> {
             about,
             gate,
             runner,
+            broker,
             tokens,
             address,
             logins,

@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::{Router, middleware};
+use broker::Broker;
 use gate::Gate;
 use protocol::sandbox::SandboxStatus;
 use runner::Runner;
@@ -69,6 +70,8 @@ pub struct Parts<S: Store> {
     pub gate: Gate<S>,
     /// Who runs agents.
     pub runner: Runner<S>,
+    /// Who knows the editors.
+    pub broker: Broker<S>,
     /// Who may talk to it.
     pub tokens: Arc<Tokens>,
     /// Where it listens; nothing, where there is no page to sign in to.
@@ -92,6 +95,7 @@ impl Server {
             about,
             gate,
             runner,
+            broker,
             tokens,
             address,
         } = parts;
@@ -100,6 +104,7 @@ impl Server {
             about,
             gate,
             runner,
+            broker,
             Arc::clone(&tokens),
             address,
             Arc::clone(&logins),
@@ -143,10 +148,12 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
             middleware::from_fn_with_state((Arc::clone(&app), operation.who), auth::admit::<S>);
         router = router.route(operation.path, operation.handler.route_layer(admit));
     }
+    let editors = app.broker.layer(auth::for_editors(&app.tokens));
     router
         .fallback(failure::no_such_address)
         .method_not_allowed_fallback(failure::no_such_method)
         .with_state(app)
+        .layer(editors)
         // The last is the first that a request meets.
         .layer(middleware::from_fn(origin::check))
         .layer(middleware::from_fn_with_state(names, host::check))

@@ -13,6 +13,7 @@ use protocol::http::{
     ActionEnded, ActionState, Approvals, DeniedBody, Grants, Health, LoginLink, PostAction,
     PostAnswer, PostAttention, Roles,
 };
+use protocol::runtime::{PostRuntime, Registered, RuntimeInfo, Runtimes};
 use protocol::session::{
     Models, PatchSession, PostFork, PostMessage, PostSession, SessionAnswer, SessionEvent,
     SessionInfo, Sessions,
@@ -26,7 +27,8 @@ use crate::assets;
 use crate::auth::Who;
 use crate::openapi;
 use crate::routes::{
-    actions, approvals, door, grants, health, inbox, ledger, login, page, roles, sessions, undo,
+    actions, approvals, door, grants, health, inbox, ledger, login, page, roles, runtimes,
+    sessions, undo,
 };
 use crate::sse;
 
@@ -211,9 +213,22 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .query::<roles::Query>()
             .json::<Roles>(200, "The roles, by name")
             .fails(&[404, 409]),
-        get("/runtimes", "getRuntimes", Persons, roles::runtimes::<S>)
+        get("/runtimes", "getRuntimes", Persons, runtimes::list::<S>)
             .summary("Where actions run")
-            .json::<roles::Runtimes>(200, "The runtimes"),
+            .query::<runtimes::Query>()
+            .json::<Runtimes>(200, "The runtimes"),
+        post("/runtimes", "postRuntime", Persons, runtimes::register::<S>)
+            .summary("Register a Socket.IO connection of yours as a runtime")
+            .body::<PostRuntime>()
+            .json::<Registered>(201, "It is registered")
+            .fails(&[503]),
+        post("/runtimes/{id}/heartbeat", "keepRuntime", Persons, runtimes::heartbeat::<S>)
+            .summary("Say that a runtime is still there")
+            .json::<Registered>(200, "Its lease is renewed")
+            .fails(&[415, 503]),
+        delete("/runtimes/{id}", "deleteRuntime", Persons, runtimes::unregister::<S>)
+            .summary("Take a runtime off the list")
+            .json::<RuntimeInfo>(200, "It is a runtime no longer"),
         get("/gate", "openGate", Actors, door::open::<S>)
             .summary("JSON-RPC with the gate, over a connection that is upgraded to `ward-gate`")
             .answer(101, "From here on, JSON-RPC in Content-Length frames", Content::Nothing)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use broker::Broker;
 use gate::runtime::Launch;
 use gate::{Gate, GateOptions};
 use protocol::Digest;
@@ -29,6 +30,7 @@ pub(crate) struct App {
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) gate: Gate<SqliteStore>,
     pub(crate) runner: Runner<SqliteStore>,
+    pub(crate) broker: Broker<SqliteStore>,
 }
 
 impl App {
@@ -48,10 +50,13 @@ impl App {
         let settings = settings::read()?;
         let registry = Registry::new(&settings.providers, |name| std::env::var(name).ok());
         let runner = Runner::new(gate.clone(), registry, settings.models);
+        let broker = Broker::open(Arc::clone(&store)).await?;
+        gate.connect(Arc::new(broker.clone()));
         Ok(Self {
             store,
             gate,
             runner,
+            broker,
         })
     }
 
@@ -79,6 +84,7 @@ impl App {
             about: about.clone(),
             gate: self.gate.clone(),
             runner: self.runner.clone(),
+            broker: self.broker.clone(),
             tokens: Arc::new(tokens),
             address,
         });

@@ -14,6 +14,7 @@ use protocol::method::{
     ExitedParams, INITIALIZE, InitializeParams, InitializeResult, OutputParams, RUNTIME_STATUS,
     ResolveParams, ResolveResult, SHUTDOWN, StatusResult, TERMINAL_EXITED, WALL_ASK,
 };
+use protocol::runtime::LOCAL;
 use protocol::{ErrorKind, Facts, Failure};
 use rpc::{Answer, Limits, Notification, Peer, Remote, Request, Service, answer};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use tokio::process::Command;
 use tokio::sync::{Notify, watch};
 
 use super::output::{Output, Piece};
-use super::{Health, Permit, Runtime, RuntimeInfo, Waiting, Wall};
+use super::{Permit, Runtime, RuntimeHealth, RuntimeInfo, Waiting, Wall};
 
 /// How long a runtime server has to answer `initialize`.
 const START: Duration = Duration::from_secs(10);
@@ -186,13 +187,18 @@ impl Runtime for LocalRuntime {
     fn status(&self) -> RuntimeInfo {
         let process = self.0.process.load(Ordering::Relaxed);
         RuntimeInfo {
-            kind: "local".to_owned(),
+            runtime_id: LOCAL.to_owned(),
+            kind: LOCAL.to_owned(),
+            workspace_name: String::new(),
+            capabilities: Vec::new(),
+            version: String::new(),
+            extension_version: String::new(),
             workspace: self.0.workspace.to_string_lossy().into_owned(),
             state: match &*self.0.connection.borrow() {
-                State::Starting => Health::Starting,
-                State::Ready(..) => Health::Ready,
-                State::Restarting => Health::Restarting,
-                State::Stopped => Health::Stopped,
+                State::Starting => RuntimeHealth::Starting,
+                State::Ready(..) => RuntimeHealth::Ready,
+                State::Restarting => RuntimeHealth::Restarting,
+                State::Stopped => RuntimeHealth::Stopped,
             },
             restarts: self.0.restarts.load(Ordering::Relaxed),
             process: (process != 0).then_some(process),

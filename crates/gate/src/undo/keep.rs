@@ -65,7 +65,16 @@ pub(super) fn changes_files(action: ActionName) -> bool {
         | ActionName::TerminalClose
         | ActionName::TerminalList
         | ActionName::TerminalRead
-        | ActionName::TerminalStop => false,
+        | ActionName::TerminalStop
+        | ActionName::EditorOpen
+        | ActionName::EditorSelection
+        | ActionName::EditorDiagnostics
+        | ActionName::EditorDiff
+        | ActionName::EditorSymbols
+        | ActionName::EditorFormat
+        | ActionName::EditorRename
+        | ActionName::EditorCommand
+        | ActionName::EditorTask => false,
     }
 }
 

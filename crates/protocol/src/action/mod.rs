@@ -1,5 +1,6 @@
 //! What can be done: the names of the actions, and the parameters and results of each.
 
+pub mod editor;
 pub mod fs;
 pub mod terminal;
 
@@ -72,6 +73,32 @@ actions! {
     TerminalRead = "terminal.read",
     /// Stop a background command.
     TerminalStop = "terminal.stop",
+    /// Show a file.
+    EditorOpen = "editor.open",
+    /// What is selected.
+    EditorSelection = "editor.selection",
+    /// What the editor found wrong.
+    EditorDiagnostics = "editor.diagnostics",
+    /// Show a change, to be accepted or rejected.
+    EditorDiff = "editor.diff",
+    /// The symbols of a file or the workspace.
+    EditorSymbols = "editor.symbols",
+    /// Format a file.
+    EditorFormat = "editor.format",
+    /// Rename a symbol everywhere.
+    EditorRename = "editor.rename",
+    /// Run a command of the editor.
+    EditorCommand = "editor.command",
+    /// Run a task of the editor.
+    EditorTask = "editor.task",
+}
+
+impl ActionName {
+    /// Whether only an editor can do it.
+    #[must_use]
+    pub fn is_editors(self) -> bool {
+        self.as_str().starts_with("editor.")
+    }
 }
 
 impl std::fmt::Display for ActionName {

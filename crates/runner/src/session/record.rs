@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use gate::{Actor, Ask};
+use protocol::runtime::RuntimeChoice;
 use protocol::session::{Limits, SessionInfo, SessionState, Usage};
 use protocol::{Digest, Mode};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,9 @@ pub(crate) struct Record {
     pub(crate) actor: Actor,
     pub(crate) workspace: PathBuf,
     pub(crate) ask: Ask,
+    /// Where its actions run; [`None`] is the local runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) runtime: Option<RuntimeChoice>,
     /// The session whose agent called this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<String>,
@@ -43,6 +47,9 @@ pub(crate) struct Progress {
     pub(crate) model: String,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
+    /// The runtime that was found for what was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) runtime_id: Option<String>,
     pub(crate) turns: u64,
     pub(crate) usage: Usage,
     /// What it cost, in millionths of a dollar; nothing where a price is not known.
@@ -64,6 +71,7 @@ impl Record {
             model: progress.model.clone(),
             mode: progress.mode,
             workspace: self.workspace.display().to_string(),
+            runtime: self.runtime.clone(),
             actor: self.actor.name(),
             parent: self.parent.clone(),
             turns: progress.turns,

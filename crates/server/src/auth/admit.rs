@@ -9,6 +9,7 @@ use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use broker::{Authenticate, Known};
 use gate::Actor;
 use protocol::ErrorKind;
 use protocol::http::COOKIE as NAME;
@@ -196,13 +197,33 @@ pub(crate) fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 impl Caller {
     /// Ready when what let them in no longer would.
     pub(crate) async fn gone(&self, tokens: &Tokens) {
-        loop {
-            tokio::time::sleep(LOOK).await;
-            if !tokens.holds(&self.pass) {
-                return;
-            }
+        gone(&self.pass, tokens).await;
+    }
+}
+
+async fn gone(pass: &Pass, tokens: &Tokens) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if !tokens.holds(pass) {
+            return;
         }
     }
+}
+
+/// How editors' connections are let in: by the same tokens as requests.
+pub(crate) fn for_editors(tokens: &Arc<Tokens>) -> Authenticate {
+    let tokens = Arc::clone(tokens);
+    Arc::new(move |token| {
+        let passed = tokens.authenticate(token)?;
+        let Identity::Actor(actor) = passed.identity else {
+            return None;
+        };
+        let (pass, tokens) = (passed.pass, Arc::clone(&tokens));
+        Some(Known {
+            actor,
+            gone: Box::pin(async move { gone(&pass, &tokens).await }),
+        })
+    })
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

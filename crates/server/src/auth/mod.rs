@@ -13,7 +13,7 @@ mod login;
 mod secret;
 mod tokens;
 
-pub(crate) use admit::{Caller, Person, Who, admit, cookies, wrong_from};
+pub(crate) use admit::{Caller, Person, Who, admit, cookies, for_editors, wrong_from};
 pub(crate) use attempts::{Attempts, Peer};
 pub use file::TokensError;
 pub(crate) use login::{LIFETIME as LOGIN_LIFETIME, Logins};

@@ -10,6 +10,7 @@ pub(crate) mod ledger;
 pub(crate) mod login;
 pub(crate) mod page;
 pub(crate) mod roles;
+pub(crate) mod runtimes;
 pub(crate) mod sessions;
 pub(crate) mod undo;
 

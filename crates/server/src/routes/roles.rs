@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use gate::runtime::RuntimeInfo;
 use protocol::http::Roles;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use store::Store;
 
 use super::blocking;
@@ -26,13 +25,6 @@ pub(crate) struct Query {
     workspace: Option<String>,
 }
 
-/// Answer of `GET /runtimes`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Runtimes {
-    /// Those that were needed so far.
-    runtimes: Vec<RuntimeInfo>,
-}
-
 /// `GET /roles`: all roles, also those that may not be used.
 pub(crate) async fn list<S: Store>(
     State(app): State<Arc<App<S>>>,
@@ -47,11 +39,4 @@ pub(crate) async fn list<S: Store>(
     Ok(ok(&Roles {
         roles: roles.await?,
     }))
-}
-
-/// `GET /runtimes`: how they are.
-pub(crate) async fn runtimes<S: Store>(State(app): State<Arc<App<S>>>, _: Person) -> Response {
-    ok(&Runtimes {
-        runtimes: app.gate.runtimes(),
-    })
 }

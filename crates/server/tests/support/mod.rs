@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, to_bytes};
 use axum::http::{HeaderMap, Request, Response};
+use broker::Broker;
 use futures_util::StreamExt as _;
 use gate::runtime::Launch;
 use gate::{Actor, Gate, GateOptions};
@@ -97,7 +98,9 @@ impl Ward {
             patience: Duration::from_secs(600),
         };
         let store = Arc::new(SqliteStore::open(data).unwrap());
+        let broker = Broker::open(Arc::clone(&store)).await.unwrap();
         let gate = Gate::open(store, options).await.unwrap();
+        gate.connect(Arc::new(broker.clone()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = Server::new(Parts {
@@ -108,6 +111,7 @@ impl Ward {
                 Registry::new(&Settings::default(), |_| None),
                 Models::default(),
             ),
+            broker,
             tokens: Arc::clone(&tokens),
             address: Some(address),
         });

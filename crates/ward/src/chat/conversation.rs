@@ -95,6 +95,13 @@ impl Conversation {
                 let note = self.changed(changed);
                 self.note(&note, columns, &mut lines);
             }
+            SessionEvent::RuntimeAwaited(awaited) => {
+                self.note(&printable(&awaited.reason), columns, &mut lines);
+            }
+            SessionEvent::RuntimeChosen(chosen) => {
+                let told = format!("Actions run in {} on {}.", chosen.kind, chosen.workspace);
+                self.note(&printable(&told), columns, &mut lines);
+            }
             SessionEvent::Received(received) => self.received(received, columns, &mut lines),
             SessionEvent::TurnStarted(_) => {
                 self.since.get_or_insert_with(Instant::now);
@@ -102,7 +109,7 @@ impl Conversation {
             }
             SessionEvent::ToolCalled(called) => {
                 self.begin(Block::Call, &mut lines);
-                let rows = self.calls.called(called);
+                let rows = self.calls.called(called, columns);
                 self.put(rows, &mut lines);
             }
             SessionEvent::ToolOutput(output) => {
@@ -219,19 +226,14 @@ impl Conversation {
         };
         let mut rows = Vec::new();
         for (at, line) in received.text.lines().enumerate() {
+            let (mark, who) = match at {
+                0 => ("› ", who.as_str()),
+                _ => ("  ", ""),
+            };
             let spans = [
-                Span {
-                    style: CYAN.bold(),
-                    text: if at == 0 { "› " } else { "  " }.to_owned(),
-                },
-                Span {
-                    style: DIM,
-                    text: if at == 0 { who.clone() } else { String::new() },
-                },
-                Span {
-                    style: BOLD,
-                    text: printable(&line.replace('\t', "    ")),
-                },
+                Span::new(CYAN.bold(), mark),
+                Span::new(DIM, who),
+                Span::new(BOLD, &printable(&line.replace('\t', "    "))),
             ];
             rows.extend(wrap(&spans, columns, 2));
         }
@@ -305,9 +307,6 @@ fn thought(line: &str, columns: usize) -> Vec<String> {
     if line.trim().is_empty() {
         return Vec::new();
     }
-    let span = Span {
-        style: DIM | ITALIC.get_effects(),
-        text: printable(&line.replace('\t', "    ")),
-    };
-    wrap(&[span], columns.min(100), 0)
+    let text = printable(&line.replace('\t', "    "));
+    flow(DIM | ITALIC.get_effects(), &text, columns.min(100))
 }

@@ -1,0 +1,398 @@
+//! Who is connected, and what is registered.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use gate::Actor;
+use protocol::runtime::{EVENT_OUTPUT, LOCAL, PostRuntime, Registered, RuntimeInfo};
+use protocol::{ActionName, ErrorKind, Failure};
+use serde::Deserialize;
+use socketioxide::SocketIo;
+use socketioxide::extract::{SocketRef, TryData};
+use socketioxide::handler::ConnectHandler as _;
+pub use socketioxide::layer::SocketIoLayer as Layer;
+use store::Store;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::editor::{Editor, Link};
+use crate::index::{self, Index};
+use crate::output::{OutputEvent, Outputs};
+
+/// For how long a runtime is taken to be there after its last word.
+pub const LEASE: Duration = Duration::from_secs(60);
+/// For how long one that was lost may come back and keep its id.
+const GRACE: Duration = Duration::from_secs(120);
+/// The largest message: what an editor reads or prints at once.
+const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+/// Runtimes of one person.
+const MAX_RUNTIMES: usize = 64;
+/// Connections of one person that registered nothing yet, and those that did.
+const MAX_SOCKETS: usize = 2 * MAX_RUNTIMES;
+
+/// Says whose a token is; nothing for one that is nobody's.
+pub type Authenticate = Arc<dyn Fn(&str) -> Option<Known> + Send + Sync>;
+
+/// Whom a token was found to belong to.
+pub struct Known {
+    /// Who that is.
+    pub actor: Actor,
+    /// Ready when the token is no longer good.
+    pub gone: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl std::fmt::Debug for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Known")
+            .field("actor", &self.actor)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Editors that are connected, and those that were. Clones are the same broker.
+pub struct Broker<S: Store>(pub(crate) Arc<Inner<S>>);
+
+impl<S: Store> Clone for Broker<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Store> std::fmt::Debug for Broker<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Broker").finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Inner<S: Store> {
+    sockets: Mutex<HashMap<String, Connected>>,
+    pub(crate) editors: Mutex<HashMap<String, Arc<Editor>>>,
+    pub(crate) changes: watch::Sender<u64>,
+    pub(crate) index: Index<S>,
+}
+
+/// A connection, and whose it is.
+struct Connected {
+    person: String,
+    socket: SocketRef,
+    outputs: Outputs,
+    /// Tells when it is gone.
+    #[allow(dead_code, reason = "it does so by being dropped")]
+    lost: DropGuard,
+}
+
+/// What a connection says who it is with.
+#[derive(Debug, Deserialize)]
+struct Auth {
+    token: String,
+}
+
+impl<S: Store> Broker<S> {
+    /// A broker that knows what was registered before, as away.
+    pub async fn open(store: Arc<S>) -> Result<Self, Failure> {
+        let index = Index::new(store)?;
+        let mut editors = HashMap::new();
+        for (id, person, about) in index.read().await? {
+            editors.insert(id.clone(), Arc::new(Editor::away(id, person, about)));
+        }
+        Ok(Self(Arc::new(Inner {
+            sockets: Mutex::default(),
+            editors: Mutex::new(editors),
+            changes: watch::Sender::new(0),
+            index,
+        })))
+    }
+
+    /// The layer that answers `/socket.io/` for those whom `authenticate` knows.
+    #[must_use]
+    pub fn layer(&self, authenticate: Authenticate) -> Layer {
+        let (layer, io) = SocketIo::builder()
+            .max_payload(MAX_MESSAGE as u64)
+            .ws_max_message_size(MAX_MESSAGE)
+            .ws_max_frame_size(MAX_MESSAGE)
+            .max_buffer_size(256)
+            .build_layer();
+        let broker = self.clone();
+        let admit = {
+            let broker = self.clone();
+            move |socket: SocketRef, TryData(auth): TryData<Auth>| {
+                let admitted = broker.admit(&socket, auth.ok(), &authenticate);
+                std::future::ready(admitted)
+            }
+        };
+        let connected = move |socket: SocketRef| {
+            broker.connected(&socket);
+            std::future::ready(())
+        };
+        io.ns("/", connected.with(admit));
+        layer
+    }
+
+    /// Whether a connection is let in.
+    fn admit(
+        &self,
+        socket: &SocketRef,
+        auth: Option<Auth>,
+        authenticate: &Authenticate,
+    ) -> Result<(), String> {
+        let Some(known) = auth.and_then(|auth| authenticate(&auth.token)) else {
+            return Err("The token is missing or wrong. Give it as `auth: {token}`.".to_owned());
+        };
+        let Actor::Person(person) = known.actor else {
+            return Err("An agent is no runtime. Use a person's token.".to_owned());
+        };
+        let mut sockets = self.sockets();
+        let theirs = sockets.values().filter(|one| one.person == person).count();
+        if theirs >= MAX_SOCKETS {
+            return Err(format!(
+                "{MAX_SOCKETS} connections of yours are open already."
+            ));
+        }
+        let lost = CancellationToken::new();
+        let connected = Connected {
+            person,
+            socket: socket.clone(),
+            outputs: Outputs::default(),
+            lost: lost.clone().drop_guard(),
+        };
+        sockets.insert(socket.id.to_string(), connected);
+        drop(sockets);
+        // What was revoked is refused from then on, also where it is in use.
+        let (socket, gone) = (socket.clone(), known.gone);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = gone => drop(socket.disconnect()),
+                () = lost.cancelled() => {}
+            }
+        });
+        Ok(())
+    }
+
+    fn connected(&self, socket: &SocketRef) {
+        let outputs = match self.sockets().get(socket.id.as_str()) {
+            Some(connected) => connected.outputs.clone(),
+            None => return,
+        };
+        // What is done before a future is returned is done in the order of the messages.
+        socket.on(
+            EVENT_OUTPUT,
+            move |TryData(output): TryData<OutputEvent>| {
+                match output {
+                    Ok(output) => outputs.take(output),
+                    Err(error) => tracing::debug!(%error, "an editor's output cannot be read"),
+                }
+                std::future::ready(())
+            },
+        );
+        let broker = self.clone();
+        socket.on_disconnect(move |socket: SocketRef| {
+            broker.lost(socket.id.as_str());
+            std::future::ready(())
+        });
+    }
+
+    /// A connection is gone: what it was is away from now on, and gone after a while.
+    fn lost(&self, socket_id: &str) {
+        self.sockets().remove(socket_id);
+        let lost: Vec<Arc<Editor>> = {
+            let editors = self.editors();
+            let theirs = editors.values().filter(|editor| editor.is_on(socket_id));
+            theirs.cloned().collect()
+        };
+        for editor in lost {
+            let since = editor.leave();
+            self.changed();
+            let broker = self.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(GRACE).await;
+                if editor.is_away_since(since) {
+                    broker.forget(&editor).await;
+                }
+            });
+        }
+    }
+
+    /// Registers a connection of this person's as a runtime.
+    pub async fn register(&self, actor: &Actor, asked: PostRuntime) -> Result<Registered, Failure> {
+        let person = actor.must_be_person("register a runtime")?.to_owned();
+        check(&asked)?;
+        let link = {
+            let sockets = self.sockets();
+            let connected = sockets.get(&asked.socket_id);
+            let Some(connected) = connected.filter(|connected| connected.person == person) else {
+                return Err(Failure::new(
+                    ErrorKind::Forbidden,
+                    "This connection is not yours, or is not open. Connect first, then register that connection.",
+                )
+                .with("field", "socket_id"));
+            };
+            Link::new(connected.socket.clone(), connected.outputs.clone())
+        };
+        let about = index::About::from(&asked);
+        let known = asked
+            .runtime_id
+            .as_ref()
+            .and_then(|id| self.get(&person, id));
+        let editor = match known {
+            Some(editor) if editor.is_same(&about) => editor,
+            Some(_) | None => {
+                let theirs = self.editors();
+                if theirs.values().filter(|one| one.person == person).count() >= MAX_RUNTIMES {
+                    return Err(Failure::new(
+                        ErrorKind::Busy,
+                        format!("{MAX_RUNTIMES} runtimes of yours are registered already."),
+                    ));
+                }
+                drop(theirs);
+                Arc::new(Editor::away(new_id()?, person.clone(), about.clone()))
+            }
+        };
+        self.0.index.registered(&editor.id, &person, &about).await?;
+        editor.arrive(link, about);
+        self.editors()
+            .insert(editor.id.clone(), Arc::clone(&editor));
+        // It may have gone while it was written down.
+        if !self.sockets().contains_key(&asked.socket_id) {
+            editor.leave();
+        }
+        self.changed();
+        Ok(registered(&editor))
+    }
+
+    /// A runtime says that it is still there.
+    pub fn heartbeat(&self, actor: &Actor, id: &str) -> Result<Registered, Failure> {
+        let person = actor.must_be_person("keep a runtime")?;
+        let editor = self.get(person, id).ok_or_else(|| no_runtime(id))?;
+        if !editor.renew() {
+            return Err(Failure::new(
+                ErrorKind::RuntimeAway,
+                "This runtime's connection is lost. Connect and register again, with its `runtime_id`.",
+            ));
+        }
+        Ok(registered(&editor))
+    }
+
+    /// Takes a runtime off the list.
+    pub async fn unregister(&self, actor: &Actor, id: &str) -> Result<RuntimeInfo, Failure> {
+        let person = actor.must_be_person("unregister a runtime")?;
+        let editor = self.get(person, id).ok_or_else(|| no_runtime(id))?;
+        editor.leave();
+        self.forget(&editor).await;
+        Ok(editor.info())
+    }
+
+    async fn forget(&self, editor: &Arc<Editor>) {
+        self.editors().remove(&editor.id);
+        if let Err(failure) = self.0.index.gone(&editor.id).await {
+            tracing::warn!(%failure, "a runtime that is gone could not be written off");
+        }
+        self.changed();
+    }
+
+    /// A runtime of this person's.
+    pub(crate) fn get(&self, person: &str, id: &str) -> Option<Arc<Editor>> {
+        let editors = self.editors();
+        editors
+            .get(id)
+            .filter(|editor| editor.person == person)
+            .cloned()
+    }
+
+    pub(crate) fn changed(&self) {
+        self.0.changes.send_modify(|count| *count += 1);
+    }
+
+    fn sockets(&self) -> MutexGuard<'_, HashMap<String, Connected>> {
+        // Nothing panics while it is held.
+        self.0
+            .sockets
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn editors(&self) -> MutexGuard<'_, HashMap<String, Arc<Editor>>> {
+        // Nothing panics while it is held.
+        self.0
+            .editors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn registered(editor: &Editor) -> Registered {
+    Registered {
+        runtime_id: editor.id.clone(),
+        lease_s: LEASE.as_secs(),
+    }
+}
+
+/// Refuses what cannot be a runtime.
+fn check(asked: &PostRuntime) -> Result<(), Failure> {
+    let refuse = |field: &str, why: String| {
+        Err(Failure::new(ErrorKind::InvalidParams, why).with("field", field))
+    };
+    let kind = asked.kind.as_bytes();
+    let good =
+        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(byte);
+    if kind.is_empty() || kind.len() > 40 || !kind.iter().all(good) || asked.kind == LOCAL {
+        return refuse(
+            "kind",
+            "`kind` has 1 to 40 small letters, digits, `_` or `-`, and is not `local`.".to_owned(),
+        );
+    }
+    if !asked.workspace_path.starts_with('/') || asked.workspace_path.len() > 4096 {
+        return refuse(
+            "workspace_path",
+            "`workspace_path` is the folder's absolute path.".to_owned(),
+        );
+    }
+    let names = [
+        &asked.workspace_name,
+        &asked.version,
+        &asked.extension_version,
+    ];
+    if names.iter().any(|name| name.len() > 200) {
+        return refuse(
+            "workspace_name",
+            "Names and versions have at most 200 bytes.".to_owned(),
+        );
+    }
+    let unknown = |name: &&String| ActionName::parse(name).is_none();
+    if let Some(name) = asked.capabilities.iter().find(unknown) {
+        let shown: String = name.chars().take(100).collect();
+        return refuse(
+            "capabilities",
+            format!("There is no action `{shown}`; a capability is the name of an action."),
+        );
+    }
+    if asked.capabilities.len() > ActionName::ALL.len() {
+        return refuse("capabilities", "A capability is named once.".to_owned());
+    }
+    Ok(())
+}
+
+fn no_runtime(id: &str) -> Failure {
+    let shown: String = id.chars().take(100).collect();
+    Failure::new(
+        ErrorKind::Unknown,
+        format!("There is no runtime `{shown}` that is yours."),
+    )
+}
+
+fn new_id() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 12];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::new(
+            ErrorKind::Internal,
+            format!("The system gives no random numbers: {error}."),
+        )
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// When a lease ends that begins now.
+pub(crate) fn lease() -> Instant {
+    Instant::now() + LEASE
+}

@@ -1,0 +1,114 @@
+//! How the gate finds a runtime that is not here: exactly one, or why not.
+
+use std::sync::Arc;
+
+use gate::runtime::{Elsewhere, Runtime, RuntimeChoice};
+use protocol::runtime::{RuntimeHealth, RuntimeInfo, RuntimeNeed};
+use protocol::{ActionName, ErrorKind, Failure};
+use store::Store;
+use tokio::sync::watch;
+
+use crate::broker::Broker;
+use crate::editor::{Editor, Place, is_away};
+use crate::index::About;
+
+impl<S: Store> Elsewhere for Broker<S> {
+    fn find(
+        &self,
+        person: &str,
+        choice: &RuntimeChoice,
+        workspace: &str,
+        action: ActionName,
+    ) -> Result<Arc<dyn Runtime>, Failure> {
+        let editor = self.one(person, choice, workspace)?;
+        if !editor.can(action.as_str()) {
+            let info = editor.info();
+            return Err(Failure::new(
+                ErrorKind::NotCapable,
+                format!(
+                    "{} on {} cannot do {action}; it can do {}.",
+                    info.kind,
+                    info.workspace,
+                    info.capabilities.join(", ")
+                ),
+            ));
+        }
+        Ok(Arc::new(Place(editor)))
+    }
+
+    fn choose(
+        &self,
+        person: &str,
+        choice: &RuntimeChoice,
+        workspace: &str,
+    ) -> Result<RuntimeInfo, Failure> {
+        self.one(person, choice, workspace)
+            .map(|editor| editor.info())
+    }
+
+    fn list(&self, person: &str) -> Vec<RuntimeInfo> {
+        let editors = self.editors();
+        let theirs = editors.values().filter(|editor| editor.person == person);
+        theirs.map(|editor| editor.info()).collect()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
+    }
+}
+
+impl<S: Store> Broker<S> {
+    /// The one editor that is chosen, and is there.
+    fn one(
+        &self,
+        person: &str,
+        choice: &RuntimeChoice,
+        workspace: &str,
+    ) -> Result<Arc<Editor>, Failure> {
+        let fitting: Vec<Arc<Editor>> = match choice {
+            RuntimeChoice::Id(id) => self.get(person, id).into_iter().collect(),
+            RuntimeChoice::Need(need) => {
+                let editors = self.editors();
+                let theirs = editors.values().filter(|editor| {
+                    editor.person == person && fits(&editor.info(), need, workspace)
+                });
+                theirs.cloned().collect()
+            }
+        };
+        let is_ready = |editor: &&Arc<Editor>| editor.info().state == RuntimeHealth::Ready;
+        let ready: Vec<&Arc<Editor>> = fitting.iter().filter(is_ready).collect();
+        match (ready.as_slice(), fitting.as_slice()) {
+            ([one], _) => Ok(Arc::clone(one)),
+            ([], []) => Err(Failure::new(
+                ErrorKind::NoRuntime,
+                format!(
+                    "There is no runtime that is {choice}. Connect one (in VS Code: Ward: Connect This Window), or choose `local`."
+                ),
+            )),
+            ([], [away, ..]) => Err(is_away(&About::from(&away.info()))),
+            (several, _) => {
+                let named = several.iter().map(|editor| {
+                    let info = editor.info();
+                    format!("{} ({} on {})", info.runtime_id, info.kind, info.workspace)
+                });
+                let named: Vec<String> = named.collect();
+                Err(Failure::new(
+                    ErrorKind::SeveralRuntimes,
+                    format!(
+                        "{} runtimes are {choice}: {}. Choose one by its id.",
+                        several.len(),
+                        named.join(", ")
+                    ),
+                ))
+            }
+        }
+    }
+}
+
+fn fits(info: &RuntimeInfo, need: &RuntimeNeed, workspace: &str) -> bool {
+    let wanted = need.workspace.as_deref().unwrap_or(workspace);
+    let kind = need.kind.as_ref().is_none_or(|kind| *kind == info.kind);
+    let capability = need.capability.as_ref();
+    let capable = capability.is_none_or(|name| info.capabilities.contains(name));
+    kind && capable && info.workspace == wanted
+}

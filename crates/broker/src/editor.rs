@@ -1,0 +1,337 @@
+//! One registered runtime: how an action gets there and back.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use gate::runtime::{Output, Permit, Runtime, Waiting};
+use policy::Confinement;
+use protocol::method::InitializeResult;
+use protocol::runtime::{
+    CancelEvent, EVENT_CANCEL, EVENT_EXECUTE, ExecuteEvent, RuntimeHealth, RuntimeInfo,
+};
+use protocol::{ActionName, ErrorKind, Facts, Failure};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use socketioxide::AckError;
+use socketioxide::extract::SocketRef;
+use tokio_util::sync::CancellationToken;
+
+use crate::broker::lease;
+use crate::facts;
+use crate::index::About;
+use crate::output::Outputs;
+
+/// How long an answer is waited for, where the action says nothing.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// The same, where a person decides.
+const PERSON: Duration = Duration::from_secs(60 * 60);
+/// What is added where the action has a limit of its own.
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// A registered runtime.
+pub(crate) struct Editor {
+    pub(crate) id: String,
+    pub(crate) person: String,
+    state: Mutex<State>,
+}
+
+struct State {
+    about: About,
+    link: Option<Link>,
+    away_since: Instant,
+}
+
+/// The way to it, while it is connected.
+#[derive(Clone)]
+pub(crate) struct Link {
+    socket: SocketRef,
+    outputs: Outputs,
+    /// Cancelled when it is lost.
+    lost: CancellationToken,
+    until: Instant,
+}
+
+impl Link {
+    pub(crate) fn new(socket: SocketRef, outputs: Outputs) -> Self {
+        Self {
+            socket,
+            outputs,
+            lost: CancellationToken::new(),
+            until: lease(),
+        }
+    }
+}
+
+/// What an editor acknowledges an action with.
+#[derive(Debug, Deserialize)]
+struct Done {
+    ok: bool,
+    #[serde(default)]
+    result: Value,
+    #[serde(default)]
+    error: String,
+    #[serde(default)]
+    kind: Value,
+}
+
+impl Editor {
+    /// One that is not connected.
+    pub(crate) fn away(id: String, person: String, about: About) -> Self {
+        Self {
+            id,
+            person,
+            state: Mutex::new(State {
+                about,
+                link: None,
+                away_since: Instant::now(),
+            }),
+        }
+    }
+
+    /// It is connected from now on. A connection that it had before is no longer used.
+    pub(crate) fn arrive(&self, link: Link, about: About) {
+        let mut state = self.state();
+        state.about = about;
+        if let Some(before) = state.link.replace(link) {
+            before.lost.cancel();
+        }
+    }
+
+    /// It is away from now on; what was under way there is lost.
+    pub(crate) fn leave(&self) -> Instant {
+        let mut state = self.state();
+        if let Some(link) = state.link.take() {
+            link.lost.cancel();
+            state.away_since = Instant::now();
+        }
+        state.away_since
+    }
+
+    pub(crate) fn is_on(&self, socket_id: &str) -> bool {
+        let state = self.state();
+        let link = state.link.as_ref();
+        link.is_some_and(|link| link.socket.id.as_str() == socket_id)
+    }
+
+    pub(crate) fn is_away_since(&self, since: Instant) -> bool {
+        let state = self.state();
+        state.link.is_none() && state.away_since == since
+    }
+
+    /// Whether this is the same instance again.
+    pub(crate) fn is_same(&self, about: &About) -> bool {
+        let state = self.state();
+        state.about.kind == about.kind && state.about.workspace == about.workspace
+    }
+
+    /// Renews the lease; not of one that is away.
+    pub(crate) fn renew(&self) -> bool {
+        match &mut self.state().link {
+            Some(link) => {
+                link.until = lease();
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn can(&self, action: &str) -> bool {
+        let state = self.state();
+        state.about.capabilities.iter().any(|name| name == action)
+    }
+
+    /// As it is listed.
+    pub(crate) fn info(&self) -> RuntimeInfo {
+        let state = self.state();
+        let about = &state.about;
+        RuntimeInfo {
+            runtime_id: self.id.clone(),
+            kind: about.kind.clone(),
+            workspace: about.workspace.clone(),
+            workspace_name: about.workspace_name.clone(),
+            state: match &state.link {
+                Some(link) if link.until > Instant::now() => RuntimeHealth::Ready,
+                Some(_) | None => RuntimeHealth::Away,
+            },
+            capabilities: about.capabilities.clone(),
+            version: about.version.clone(),
+            extension_version: about.extension_version.clone(),
+            restarts: 0,
+            process: None,
+        }
+    }
+
+    fn link(&self) -> Result<Link, Failure> {
+        let state = self.state();
+        let link = state
+            .link
+            .as_ref()
+            .filter(|link| link.until > Instant::now());
+        link.cloned().ok_or_else(|| is_away(&state.about))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn send(&self, permit: Permit, output: Output) -> Result<Box<RawValue>, Failure> {
+        let (id, action, params) = permit.into_action();
+        let link = self.link()?;
+        let deadline = deadline(&action, &params);
+        let taking = link.outputs.open(&id, output);
+        let event = ExecuteEvent {
+            id: id.clone(),
+            action,
+            params,
+            deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
+        };
+        let answer = link
+            .socket
+            .timeout(deadline)
+            .emit_with_ack::<_, Done>(EVENT_EXECUTE, &event)
+            .map_err(|error| {
+                tracing::debug!(%error, "an action could not be sent to an editor");
+                is_away(&self.state().about)
+            })?;
+        let mut under_way = UnderWay {
+            link: &link,
+            id: Some(id),
+        };
+        let answer = tokio::select! {
+            answer = answer => answer,
+            () = link.lost.cancelled() => {
+                under_way.id = None;
+                return Err(lost());
+            }
+        };
+        match answer {
+            // Beyond its deadline nobody waits for it: it is told to stop.
+            Err(AckError::Timeout) => Err(Failure::new(
+                ErrorKind::RuntimeTimeout,
+                format!("The editor did not answer within {} s.", deadline.as_secs()),
+            )),
+            Err(AckError::Socket(_)) => {
+                under_way.id = None;
+                Err(lost())
+            }
+            Err(AckError::Decode(error)) => {
+                under_way.id = None;
+                Err(Failure::new(
+                    ErrorKind::BadEncoding,
+                    format!("The editor's answer cannot be read: {error}."),
+                ))
+            }
+            Ok(done) => {
+                under_way.id = None;
+                taking.finish().await;
+                result(done)
+            }
+        }
+    }
+}
+
+/// An action that an editor works on. Dropped, it is told to stop.
+struct UnderWay<'a> {
+    link: &'a Link,
+    id: Option<String>,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take()
+            && let Err(error) = self.link.socket.emit(EVENT_CANCEL, &CancelEvent { id })
+        {
+            tracing::debug!(%error, "an editor could not be told to stop");
+        }
+    }
+}
+
+fn result(done: Done) -> Result<Box<RawValue>, Failure> {
+    if done.ok {
+        return serde_json::value::to_raw_value(&done.result)
+            .map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()));
+    }
+    let kind = serde_json::from_value(done.kind).unwrap_or(ErrorKind::Io);
+    let error = match done.error.is_empty() {
+        true => "The editor could not do it and did not say why.".to_owned(),
+        false => done.error,
+    };
+    Err(Failure::new(kind, error))
+}
+
+/// How long an answer is waited for.
+fn deadline(action: &str, params: &Value) -> Duration {
+    let own = params.get("timeout_ms").and_then(Value::as_u64);
+    match own {
+        Some(own) => Duration::from_millis(own).min(PERSON) + MARGIN,
+        None if action == ActionName::EditorDiff.as_str() => PERSON,
+        None => PATIENCE,
+    }
+}
+
+fn lost() -> Failure {
+    Failure::new(
+        ErrorKind::RuntimeLost,
+        "The editor's connection was lost while this was under way. Nobody knows how far it came, and it is not done again: look, then ask anew with another id.",
+    )
+}
+
+pub(crate) fn is_away(about: &About) -> Failure {
+    Failure::new(
+        ErrorKind::RuntimeAway,
+        format!(
+            "{} on {} is away: its connection is lost. Connect it again (in VS Code: Ward: Connect This Window), or choose another runtime.",
+            about.kind, about.workspace
+        ),
+    )
+}
+
+/// The runtime as the gate takes it.
+pub(crate) struct Place(pub(crate) Arc<Editor>);
+
+impl Runtime for Place {
+    fn confinement(&self) -> Confinement {
+        Confinement::Absent
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        action: &'a str,
+        params: &'a Value,
+    ) -> Waiting<'a, Result<Facts, Failure>> {
+        Box::pin(async move {
+            let (kind, workspace) = {
+                let state = self.0.state();
+                (state.about.kind.clone(), state.about.workspace.clone())
+            };
+            facts::of(action, params, &workspace, &kind)
+        })
+    }
+
+    fn execute(
+        &self,
+        permit: Permit,
+        output: Output,
+    ) -> Waiting<'_, Result<Box<RawValue>, Failure>> {
+        Box::pin(self.0.send(permit, output))
+    }
+
+    fn about(&self) -> Waiting<'_, Result<Arc<InitializeResult>, Failure>> {
+        Box::pin(async {
+            Err(Failure::new(
+                ErrorKind::NotCapable,
+                "An editor does not describe itself so.",
+            ))
+        })
+    }
+
+    fn status(&self) -> RuntimeInfo {
+        self.0.info()
+    }
+
+    fn stop(&self) -> Waiting<'_, ()> {
+        Box::pin(async {})
+    }
+}

@@ -1,0 +1,185 @@
+//! What an action in an editor would touch. Ward looks where it can: a path that is on this machine
+//! is followed through its links. What is elsewhere is the editor's word, which also keeps to its
+//! own folders.
+
+use std::path::{Component, Path, PathBuf};
+
+use protocol::facts::{Access, CommandFact, EntryKind, PathFact};
+use protocol::{ActionName, ErrorKind, Facts, Failure};
+use serde_json::Value;
+
+/// The facts of an action in the workspace of an editor of this kind.
+pub(crate) fn of(
+    action: &str,
+    params: &Value,
+    workspace: &str,
+    kind: &str,
+) -> Result<Facts, Failure> {
+    let name = ActionName::parse(action).ok_or_else(|| {
+        Failure::new(
+            ErrorKind::UnknownAction,
+            format!("There is no action `{action}`."),
+        )
+    })?;
+    let mut facts = Facts {
+        word_of: Some(kind.to_owned()),
+        ..Facts::default()
+    };
+    let text = |field: &str| params.get(field).and_then(Value::as_str);
+    for (field, access) in touched(name) {
+        let given = match (text(field), name) {
+            (Some(given), _) => given,
+            (None, ActionName::FsList | ActionName::FsGlob | ActionName::FsSearch) => ".",
+            (None, ActionName::EditorDiagnostics | ActionName::EditorSymbols) => continue,
+            (None, _) => {
+                return Err(Failure::new(
+                    ErrorKind::InvalidParams,
+                    format!("`{field}` is missing."),
+                )
+                .with("field", *field));
+            }
+        };
+        facts.paths.push(path_fact(workspace, given, *access));
+    }
+    if name == ActionName::TerminalRun || name == ActionName::TerminalOpen {
+        let line = text("command").unwrap_or_default().to_owned();
+        let cwd = real(workspace, text("cwd").unwrap_or("."));
+        facts.command = Some(CommandFact {
+            argv: vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
+            line: Some(line),
+            program: None,
+            cwd: cwd.to_string_lossy().into_owned(),
+            env: std::collections::BTreeMap::new(),
+        });
+    }
+    Ok(facts)
+}
+
+/// Which parameters are paths, and what happens to them.
+fn touched(name: ActionName) -> &'static [(&'static str, Access)] {
+    match name {
+        ActionName::FsRead
+        | ActionName::FsList
+        | ActionName::FsStat
+        | ActionName::FsGlob
+        | ActionName::FsSearch
+        | ActionName::EditorOpen
+        | ActionName::EditorDiagnostics
+        | ActionName::EditorSymbols => &[("path", Access::Read)],
+        ActionName::FsWrite
+        | ActionName::FsEdit
+        | ActionName::FsPatch
+        | ActionName::FsMkdir
+        | ActionName::EditorDiff
+        | ActionName::EditorFormat
+        | ActionName::EditorRename => &[("path", Access::Write)],
+        ActionName::FsMove => &[("from", Access::Delete), ("to", Access::Write)],
+        ActionName::FsDelete => &[("path", Access::Delete)],
+        ActionName::TerminalRun
+        | ActionName::TerminalOpen
+        | ActionName::TerminalWrite
+        | ActionName::TerminalResize
+        | ActionName::TerminalClose
+        | ActionName::TerminalList
+        | ActionName::TerminalRead
+        | ActionName::TerminalStop
+        | ActionName::EditorSelection
+        | ActionName::EditorCommand
+        | ActionName::EditorTask => &[],
+    }
+}
+
+fn path_fact(workspace: &str, given: &str, access: Access) -> PathFact {
+    let path = real(workspace, given);
+    let kind = std::fs::symlink_metadata(&path).ok().map(|found| {
+        if found.is_dir() {
+            EntryKind::Directory
+        } else if found.is_file() {
+            EntryKind::File
+        } else if found.is_symlink() {
+            EntryKind::Symlink
+        } else {
+            EntryKind::Other
+        }
+    });
+    PathFact {
+        path: path.to_string_lossy().into_owned(),
+        access,
+        kind,
+        digest: None,
+    }
+}
+
+/// Where a path leads: through links as far as it is there, by its words from there on.
+fn real(workspace: &str, given: &str) -> PathBuf {
+    let path = by_words(&Path::new(workspace).join(given));
+    let mut rest = Vec::new();
+    let mut at = path.as_path();
+    loop {
+        if let Ok(real) = at.canonicalize() {
+            return rest.iter().rev().fold(real, |path, name| path.join(name));
+        }
+        match (at.parent(), at.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name.to_owned());
+                at = parent;
+            }
+            _ => return path,
+        }
+    }
+}
+
+fn by_words(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_followed_through_links_and_out_of_the_workspace_where_it_leads_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let work = root.join("work");
+        std::fs::create_dir(&work).unwrap();
+        std::os::unix::fs::symlink(&root, work.join("up")).unwrap();
+        let workspace = work.to_str().unwrap();
+        let path = |given: &str| {
+            let facts = of("fs.write", &json!({"path": given}), workspace, "vscode").unwrap();
+            assert_eq!(facts.word_of.as_deref(), Some("vscode"));
+            facts.paths[0].path.clone()
+        };
+        let below = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        assert_eq!(path("src/new.rs"), below("work/src/new.rs"));
+        assert_eq!(path("up/secret"), below("secret"));
+        assert_eq!(path("../elsewhere"), below("elsewhere"));
+        assert_eq!(path("/etc/passwd"), "/etc/passwd");
+    }
+
+    #[test]
+    fn every_action_has_facts_or_says_what_is_missing() {
+        for name in ActionName::ALL {
+            let given = json!({"path": "a", "from": "a", "to": "b", "command": "ls"});
+            assert!(
+                of(name.as_str(), &given, "/work", "vscode").is_ok(),
+                "{name}"
+            );
+        }
+        let failure = of("fs.read", &json!({}), "/work", "vscode").unwrap_err();
+        assert_eq!(failure.kind, ErrorKind::InvalidParams);
+        assert!(of("fs.fly", &json!({}), "/work", "vscode").is_err());
+    }
+}

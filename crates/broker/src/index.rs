@@ -1,0 +1,151 @@
+//! What is registered, so that it is known after a restart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use protocol::runtime::{PostRuntime, RuntimeInfo};
+use protocol::{ErrorKind, Failure};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::{Append, Expected, Millis, NewEvent, Seq, Store, StoreError, StreamName};
+
+/// How many events are read at a time.
+const PAGE: usize = 256;
+
+/// What a runtime said about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) kind: String,
+    /// The folder, by its real path where it is on this machine.
+    pub(crate) workspace: String,
+    pub(crate) workspace_name: String,
+    pub(crate) version: String,
+    pub(crate) extension_version: String,
+    pub(crate) capabilities: Vec<String>,
+}
+
+impl From<&PostRuntime> for About {
+    fn from(asked: &PostRuntime) -> Self {
+        let path = std::path::Path::new(&asked.workspace_path);
+        let real = path.canonicalize().ok();
+        let real = real.as_ref().and_then(|real| real.to_str());
+        Self {
+            kind: asked.kind.clone(),
+            workspace: real.unwrap_or(&asked.workspace_path).to_owned(),
+            workspace_name: asked.workspace_name.clone(),
+            version: asked.version.clone(),
+            extension_version: asked.extension_version.clone(),
+            capabilities: asked.capabilities.clone(),
+        }
+    }
+}
+
+impl From<&RuntimeInfo> for About {
+    fn from(info: &RuntimeInfo) -> Self {
+        Self {
+            kind: info.kind.clone(),
+            workspace: info.workspace.clone(),
+            workspace_name: info.workspace_name.clone(),
+            version: info.version.clone(),
+            extension_version: info.extension_version.clone(),
+            capabilities: info.capabilities.clone(),
+        }
+    }
+}
+
+/// The stream of registrations.
+pub(crate) struct Index<S: Store> {
+    store: Arc<S>,
+    stream: StreamName,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+enum Entry {
+    Registered {
+        id: String,
+        person: String,
+        about: About,
+    },
+    Gone {
+        id: String,
+    },
+}
+
+impl<S: Store> Index<S> {
+    pub(crate) fn new(store: Arc<S>) -> Result<Self, Failure> {
+        let stream = StreamName::new("runtimes")
+            .map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()))?;
+        Ok(Self { store, stream })
+    }
+
+    /// All that are registered: id, person, what they are.
+    pub(crate) async fn read(&self) -> Result<Vec<(String, String, About)>, Failure> {
+        let mut all = BTreeMap::new();
+        let mut after = Seq::START;
+        loop {
+            let events = self.store.read(&self.stream, after, PAGE).await;
+            let events = events.map_err(failed)?;
+            let Some(last) = events.last() else {
+                break;
+            };
+            after = last.seq;
+            for event in events {
+                match serde_json::from_value(event.data) {
+                    Ok(Entry::Registered { id, person, about }) => {
+                        all.insert(id, (person, about));
+                    }
+                    Ok(Entry::Gone { id }) => drop(all.remove(&id)),
+                    Err(error) => tracing::warn!(%error, "a registration cannot be read"),
+                }
+            }
+        }
+        let all = all.into_iter();
+        Ok(all
+            .map(|(id, (person, about))| (id, person, about))
+            .collect())
+    }
+
+    pub(crate) async fn registered(
+        &self,
+        id: &str,
+        person: &str,
+        about: &About,
+    ) -> Result<(), Failure> {
+        self.write(&Entry::Registered {
+            id: id.to_owned(),
+            person: person.to_owned(),
+            about: about.clone(),
+        })
+        .await
+    }
+
+    pub(crate) async fn gone(&self, id: &str) -> Result<(), Failure> {
+        self.write(&Entry::Gone { id: id.to_owned() }).await
+    }
+
+    async fn write(&self, entry: &Entry) -> Result<(), Failure> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let append = Append {
+            stream: self.stream.clone(),
+            expected: Expected::Any,
+            events: vec![NewEvent {
+                kind: "runtime".to_owned(),
+                at: Millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
+                data: json!(entry).into(),
+            }],
+        };
+        self.store
+            .append(vec![append])
+            .await
+            .map(drop)
+            .map_err(failed)
+    }
+}
+
+fn failed(error: StoreError) -> Failure {
+    Failure::new(ErrorKind::Internal, error.to_string())
+}

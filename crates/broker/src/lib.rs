@@ -1,0 +1,27 @@
+//! Editors as runtimes: each connects by Socket.IO, registers itself, and is sent the actions that
+//! are meant for it.
+//!
+//! [`Broker`] knows who is connected and what is registered, and is how the gate finds a runtime
+//! that is not here ([`gate::runtime::Elsewhere`]). `editor` is one registered runtime: how an action
+//! gets there and back. `facts` says what it would touch.
+//!
+//! What always holds:
+//! - Who a connection belongs to is what its token says; only they may register it, and only they
+//!   see it.
+//! - An action goes to exactly one connection: none, several and away are failures of their own.
+//! - Nothing is sent that the gate did not permit.
+//! - An answer counts for the request it answers, once; what comes late, twice or from elsewhere is
+//!   dropped.
+//! - What was under way when a connection was lost ends as `runtime_lost`.
+//! - Messages, registrations and what waits of output have limits.
+
+#![forbid(unsafe_code)]
+
+mod broker;
+mod choose;
+mod editor;
+mod facts;
+mod index;
+mod output;
+
+pub use broker::{Authenticate, Broker, Known, LEASE, Layer};

@@ -1,0 +1,96 @@
+//! Where a session's actions run, if not here: found when it starts, and again after a loss.
+
+use protocol::runtime::{RuntimeChoice, RuntimeHealth, RuntimeInfo};
+use protocol::session::{RuntimeAwaited, RuntimeChosen, SessionEvent};
+use protocol::{ErrorKind, Failure};
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::journal::Page;
+use crate::runner::Inner;
+use crate::session::Session;
+use crate::session::record::Record;
+
+impl<S: Store> Inner<S> {
+    /// The runtime that was found for a session, as it is now.
+    pub(crate) fn runtime(&self, record: &Record) -> Option<RuntimeInfo> {
+        let id = RuntimeChoice::Id(record.progress.runtime_id.clone()?);
+        self.choose(record, &id).ok()
+    }
+
+    fn choose(&self, record: &Record, choice: &RuntimeChoice) -> Result<RuntimeInfo, Failure> {
+        let elsewhere = self.gate.elsewhere().ok_or_else(|| {
+            Failure::new(
+                ErrorKind::NoRuntime,
+                "No editor can connect to this Ward. Start it with `ward serve`.",
+            )
+        })?;
+        let workspace = record.workspace.to_string_lossy();
+        elsewhere.choose(record.actor.person(), choice, &workspace)
+    }
+
+    /// Waits until there is the runtime that was chosen. Whether there is; not, where the session
+    /// was cancelled meanwhile.
+    pub(crate) async fn ready(
+        &self,
+        session: &Session,
+        cancel: &CancellationToken,
+    ) -> Result<bool, Failure> {
+        let record = session.record().clone();
+        let Some(choice) = record.runtime.clone() else {
+            return Ok(true);
+        };
+        if self
+            .runtime(&record)
+            .is_some_and(|found| found.state == RuntimeHealth::Ready)
+        {
+            return Ok(true);
+        }
+        let Some(elsewhere) = self.gate.elsewhere() else {
+            return self.choose(&record, &choice).map(|_| true);
+        };
+        let mut changes = elsewhere.changes();
+        let mut told = false;
+        loop {
+            changes.borrow_and_update();
+            match self.choose(&record, &choice) {
+                Ok(found) => {
+                    self.settle_on(session, found).await?;
+                    return Ok(true);
+                }
+                Err(failure)
+                    if matches!(failure.kind, ErrorKind::NoRuntime | ErrorKind::RuntimeAway) =>
+                {
+                    if !told {
+                        told = true;
+                        let awaited = SessionEvent::RuntimeAwaited(RuntimeAwaited {
+                            runtime: choice.clone(),
+                            reason: failure.message,
+                        });
+                        self.tell(session, &[awaited]).await?;
+                    }
+                }
+                Err(failure) => return Err(failure),
+            }
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return Ok(false) },
+                () = cancel.cancelled() => return Ok(false),
+            }
+        }
+    }
+
+    async fn settle_on(&self, session: &Session, found: RuntimeInfo) -> Result<(), Failure> {
+        let chosen = SessionEvent::RuntimeChosen(RuntimeChosen {
+            runtime_id: found.runtime_id.clone(),
+            kind: found.kind,
+            workspace: found.workspace,
+        });
+        let mut pen = session.pen.lock().await;
+        let history = self.history(session, &mut pen).await?;
+        self.write(session, history, Page::event(chosen), |progress| {
+            progress.runtime_id = Some(found.runtime_id);
+        })
+        .await
+        .map(drop)
+    }
+}

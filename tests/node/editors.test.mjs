@@ -1,0 +1,246 @@
+// Editors as runtimes, with the real Socket.IO client: registration, routing, and clients that mean
+// no good.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { io } from "socket.io-client";
+import { limit } from "./host.mjs";
+import { says, scripted } from "./scripted.mjs";
+import { is, serve } from "./served.mjs";
+
+const ALL = ["fs.read", "fs.write", "terminal.run", "editor.open", "editor.selection", "editor.command"];
+
+/** A connection that has said who it is. */
+async function connect(t, it, { token = it.token, ...options } = {}) {
+  const socket = io(it.url, { auth: { token }, reconnection: false, forceNew: true, ...options });
+  t.after(() => socket.close());
+  const [outcome] = await Promise.race([
+    once(socket, "connect").then(() => ["connected"]),
+    once(socket, "connect_error"),
+  ]);
+  if (outcome !== "connected") throw outcome;
+  return socket;
+}
+
+/** An editor: it does what `act` says and keeps what it was asked. */
+async function editor(t, it, { act = () => ({ ok: true, result: {} }), workspace = it.workspace, capabilities = ALL, runtime_id, options } = {}) {
+  const socket = await connect(t, it, options);
+  const asked = [];
+  socket.on("action:execute", async (request, acknowledge) => {
+    asked.push(request);
+    const answer = await act(request, socket);
+    if (answer !== undefined) acknowledge(answer);
+  });
+  const registered = await it.call("POST", "/runtimes", {
+    socket_id: socket.id, kind: "vscode", workspace_path: workspace, workspace_name: "work",
+    version: "1.99.0", extension_version: "0.1.0", capabilities, runtime_id,
+  });
+  assert.equal(registered.status, 201, JSON.stringify(registered.body));
+  return { socket, asked, id: registered.body.runtime_id };
+}
+
+for (const [name, transports] of [["polling", ["polling"]], ["websocket", ["websocket"]], ["an upgrade", ["polling", "websocket"]]]) {
+  test(`an action is routed to the editor over ${name} and answered`, limit, async (t) => {
+    const it = await serve(t);
+    const act = async ({ id, params }, socket) => {
+      for (const [seq, data] of ["one\n", "two\n"].entries()) socket.emit("action:output", { id, seq, stream: "stdout", data });
+      return { ok: true, result: { content: `what ${params.path} holds` } };
+    };
+    const window = await editor(t, it, { act, options: { transports } });
+    if (transports.length === 2 && window.socket.io.engine.transport.name !== "websocket") await once(window.socket.io.engine, "upgrade");
+    const done = await it.call("POST", "/actions", { id: "a", action: "fs.read", params: { path: "a.txt" }, runtime: window.id });
+    assert.deepEqual([done.status, done.body.outcome?.result], [200, { content: "what a.txt holds" }], JSON.stringify(done.body));
+    assert.deepEqual(window.asked.map(({ deadline_ms, ...rest }) => rest), [{ id: "a", action: "fs.read", params: { path: "a.txt" } }]);
+    const told = await it.tell("GET", "/actions/a/events?from=0");
+    const printed = (await told.all()).filter(is("action.output")).map((event) => event.data.data).join("");
+    assert.equal(printed, "one\ntwo\n");
+    const listed = await it.call("GET", "/runtimes?kind=vscode");
+    assert.deepEqual(listed.body.runtimes.map((one) => [one.runtime_id, one.state, one.workspace]), [[window.id, "ready", it.workspace]]);
+  });
+}
+
+test("none, several and away are three different failures, and nothing is ever sent to the first one", limit, async (t) => {
+  const it = await serve(t);
+  const read = (runtime, more) => it.call("POST", "/actions", { action: "fs.read", params: { path: "x" }, runtime, ...more });
+  const kind = async (runtime) => {
+    const { status, body } = await read(runtime);
+    return [status, body.kind ?? body.outcome.kind ?? body.outcome.status];
+  };
+  assert.deepEqual(await kind({ kind: "vscode" }), [200, "no_runtime"]);
+  assert.deepEqual(await kind("0123"), [200, "no_runtime"]);
+  const one = await editor(t, it);
+  assert.deepEqual(await kind({ kind: "vscode" }), [200, "done"]);
+  const two = await editor(t, it);
+  assert.deepEqual(await kind({ kind: "vscode" }), [200, "several_runtimes"]);
+  assert.deepEqual([one.asked.length, two.asked.length], [1, 0]);
+  assert.deepEqual(await kind(two.id), [200, "done"]);
+  const { body } = await it.call("POST", "/actions", { action: "editor.format", params: { path: "x" }, runtime: two.id });
+  assert.equal(body.outcome.kind, "not_capable");
+  one.socket.close();
+  two.socket.close();
+  await it.until("/runtimes?kind=vscode", ({ runtimes }) => runtimes.every((runtime) => runtime.state === "away"));
+  assert.deepEqual(await kind({ kind: "vscode" }), [200, "runtime_away"]);
+  // The same instance again keeps its id.
+  const back = await editor(t, it, { runtime_id: one.id });
+  assert.equal(back.id, one.id);
+  assert.deepEqual(await kind(one.id), [200, "done"]);
+  assert.equal((await it.call("POST", `/runtimes/${one.id}/heartbeat`)).body.lease_s, 60);
+  assert.equal((await it.call("DELETE", `/runtimes/${one.id}`)).status, 200);
+  assert.deepEqual(await kind(one.id), [200, "no_runtime"]);
+});
+
+test("each window gets what is meant for its own folder", limit, async (t) => {
+  const it = await serve(t);
+  const other = join(it.home, "other");
+  await mkdir(other);
+  const [here, there] = [await editor(t, it), await editor(t, it, { workspace: other })];
+  for (const [workspace, count] of [[it.workspace, [1, 0]], [other, [1, 1]]]) {
+    const done = await it.call("POST", "/actions", { action: "fs.read", params: { path: "x" }, workspace, runtime: { kind: "vscode" } });
+    assert.equal(done.body.outcome.status, "done", JSON.stringify(done.body));
+    assert.deepEqual([here.asked.length, there.asked.length], count);
+  }
+});
+
+test("the gate decides before anything is sent: paths by where they lead, terminals and commands as unconfined", limit, async (t) => {
+  const it = await serve(t);
+  const window = await editor(t, it);
+  await symlink(it.home, join(it.workspace, "up"));
+  let count = 0;
+  const state = async (action, params) => {
+    const id = `decided-${count++}`;
+    await it.call("POST", "/actions", { id, action, params, runtime: window.id, wait: 0, session: "s" });
+    const { state, outcome } = await it.until(`/actions/${id}`, (one) => ["ended", "asking"].includes(one.state));
+    return outcome?.status ?? state;
+  };
+  assert.equal(await state("fs.write", { path: "in.txt", content: "x" }), "done");
+  assert.equal(await state("editor.open", { path: "in.txt" }), "done");
+  const sent = window.asked.length;
+  for (const [action, params] of [
+    ["fs.write", { path: "../out.txt", content: "x" }],
+    ["fs.read", { path: "up/out.txt" }],
+    ["terminal.run", { command: "ls" }],
+    ["editor.command", { command: "workbench.action.terminal.new" }],
+  ]) assert.equal(await state(action, params), "asking", `${action} ${JSON.stringify(params)}`);
+  assert.equal((await it.call("POST", "/actions", { action: "fs.write", params: { path: ".git/hooks/x", content: "x" }, runtime: window.id })).status, 403);
+  assert.equal(window.asked.length, sent, "nothing was sent");
+  const { body: { approvals } } = await it.call("GET", "/approvals");
+  const run = approvals.find((approval) => approval.action === "terminal.run");
+  assert.match(JSON.stringify(run), /cannot confine/);
+  assert.equal(run.facts.word_of, "vscode");
+  await it.call("POST", `/approvals/${run.id}`, { decision: "allow", scope: "once", digest: run.digest });
+  await it.until(`/actions/${run.action_id}`, (action) => action.state === "ended");
+  assert.equal(window.asked.at(-1).params.command, "ls");
+});
+
+test("a window that closes in mid-action leaves it lost, and a cancelled action is told to stop", limit, async (t) => {
+  const it = await serve(t);
+  const window = await editor(t, it, { act: () => undefined });
+  const lost = it.call("POST", "/actions", { id: "lost", action: "fs.read", params: { path: "x" }, runtime: window.id });
+  await it.until("/actions/lost", (action) => action.state === "running");
+  window.socket.close();
+  assert.equal((await lost).body.outcome.kind, "runtime_lost");
+
+  const again = await editor(t, it, { act: () => undefined });
+  const cancelled = it.call("POST", "/actions", { id: "cancelled", action: "fs.read", params: { path: "x" }, runtime: again.id });
+  await it.until("/actions/cancelled", (action) => action.state === "running");
+  const told = once(again.socket, "action:cancel");
+  await it.call("POST", "/actions/cancelled/cancel");
+  assert.deepEqual(await told, [{ id: "cancelled" }]);
+  assert.equal((await cancelled).body.outcome.kind, "cancelled");
+});
+
+test("registrations survive a restart of Ward as away, until the editor is back", limit, async (t) => {
+  let it = await serve(t);
+  const window = await editor(t, it);
+  it = await it.again();
+  const [known] = (await it.call("GET", "/runtimes?kind=vscode")).body.runtimes;
+  assert.deepEqual([known.runtime_id, known.state], [window.id, "away"]);
+  const back = await editor(t, it, { runtime_id: window.id });
+  assert.equal(back.id, window.id);
+});
+
+test("a session whose editor is not connected waits for it, and then works in it", limit, async (t) => {
+  const model = await scripted(t, [says("", ["editor_open", { path: "a.txt" }]), says("Shown.")]);
+  const it = await serve(t, { more: model.more });
+  const told = await it.tell("POST", "/sessions", { id: "e", input: "show it", runtime: { kind: "vscode" }, stream: true });
+  const awaited = await told.until(is("runtime.awaited"));
+  assert.match(awaited.data.reason, /Connect/);
+  const window = await editor(t, it);
+  const chosen = await told.until(is("runtime.chosen"));
+  assert.equal(chosen.data.runtime_id, window.id);
+  assert.equal((await told.until(is("session.completed"))).data.output, "Shown.");
+  assert.deepEqual(window.asked.map(({ action, params }) => [action, params]), [["editor.open", { path: "a.txt" }]]);
+  const names = model.asked[0].tools.map((tool) => tool.function.name);
+  assert.deepEqual(names.filter((name) => /^(fs|terminal|editor)_/.test(name)).sort(), ALL.map((name) => name.replace(".", "_")).sort());
+});
+
+test("nobody without a token, and no agent, is let in; nobody registers another's connection or sees another's editor", limit, async (t) => {
+  const it = await serve(t);
+  const env = { ...process.env, HOME: it.home };
+  for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "WARD_TOKEN"]) delete env[name];
+  const ward = async (...args) => (await promisify(execFile)(process.env.WARD_BIN, args, { env })).stdout.trim();
+  const agent = await ward("tokens", "add", "--role", "backend", "--workspace", it.workspace);
+  const other = await ward("tokens", "add", "--person", "grace");
+  for (const token of [undefined, "", "ward_person_wrong", agent]) {
+    await assert.rejects(connect(t, it, { token: token ?? null }), /token/i, String(token));
+  }
+  const mine = await editor(t, it);
+  const grace = await connect(t, it, { token: other });
+  const as = async (method, path, body) => {
+    const response = await it.ask(method, path, body, { headers: { authorization: `Bearer ${other}` } });
+    return { status: response.status, body: await response.json() };
+  };
+  const post = { kind: "vscode", workspace_path: it.workspace, capabilities: ["fs.read"] };
+  const stolen = await as("POST", "/runtimes", { ...post, socket_id: mine.socket.id });
+  assert.deepEqual([stolen.status, stolen.body.kind], [403, "forbidden"]);
+  // Nor does another's id become hers.
+  const own = await as("POST", "/runtimes", { ...post, socket_id: grace.id, runtime_id: mine.id });
+  assert.notEqual(own.body.runtime_id, mine.id);
+  assert.deepEqual((await as("GET", "/runtimes?kind=vscode")).body.runtimes.map((one) => one.runtime_id), [own.body.runtime_id]);
+  assert.equal((await as("DELETE", `/runtimes/${mine.id}`)).status, 404);
+  assert.equal((await as("POST", `/runtimes/${mine.id}/heartbeat`)).status, 404);
+  const elsewhere = await as("POST", "/actions", { action: "fs.read", params: { path: "x" }, runtime: mine.id });
+  assert.equal(elsewhere.body.outcome.kind, "no_runtime");
+  // A revoked token's connection ends.
+  const ended = once(grace, "disconnect");
+  const listed = JSON.parse(await ward("tokens", "list", "--json"));
+  await ward("tokens", "revoke", listed.find((token) => token.name === "grace" || token.person === "grace").id);
+  await ended;
+});
+
+test("a hostile editor gets nowhere and harms nobody", limit, async (t) => {
+  const it = await serve(t);
+  const good = await editor(t, it, { act: () => undefined });
+  const action = it.call("POST", "/actions", { id: "good", action: "fs.read", params: { path: "x" }, runtime: good.id, wait: 20 });
+  await it.until("/actions/good", (one) => one.state === "running");
+  const bad = await connect(t, it);
+  // Output and answers for what runs elsewhere, a flood, and nonsense.
+  for (let count = 0; count < 20_000; count++) bad.emit("action:output", { id: "good", seq: count, stream: "stdout", data: "forged" });
+  bad.emit("action:output", { id: 7 });
+  bad.emit("action:output");
+  bad.emit("no such event", { deep: [[[[[[]]]]]] });
+  await bad.timeout(200).emitWithAck("action:execute", {}).catch(() => {});
+  // Packets that are no packets.
+  const answer = await fetch(`${it.url}/socket.io/?EIO=4&transport=polling`);
+  const { sid } = JSON.parse((await answer.text()).slice(1));
+  const post = (body) => fetch(`${it.url}/socket.io/?EIO=4&transport=polling&sid=${sid}`, { method: "POST", body });
+  await post("4 this is no packet").catch(() => {});
+  const large = await post("4" + "x".repeat(100 << 20)).then((response) => response.status, () => "refused");
+  assert.notEqual(large, 200);
+  const broken = await connect(t, it);
+  broken.emit("action:output", { id: "good", seq: 0, stream: "stdout", data: "y".repeat(20 << 20) });
+  await once(broken, "disconnect");
+  // The good one is as it was.
+  assert.equal((await it.call("GET", "/healthz")).status, 200);
+  good.socket.emit("action:output", { id: "good", seq: 0, stream: "stdout", data: "mine" });
+  good.socket.close();
+  assert.equal((await action).body.outcome.kind, "runtime_lost");
+  const told = await it.tell("GET", "/actions/good/events?from=0");
+  const printed = (await told.all()).filter(is("action.output")).map((event) => event.data.data).join("");
+  assert.ok(!printed.includes("forged"), printed);
+});
