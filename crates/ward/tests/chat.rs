@@ -10,7 +10,7 @@ mod support;
 #[path = "chat/terminal.rs"]
 mod terminal;
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
 use support::Home;
@@ -150,6 +150,26 @@ fn whoever_types_while_a_question_comes_does_not_answer_it() {
 }
 
 #[test]
+fn a_word_does_not_answer_a_question_whatever_it_begins_with() {
+    let home = Home::new();
+    let mut chat = Terminal::chat(&home, &[]);
+    chat.says("write ../outside.txt: Hello");
+    chat.sees("[a]llow once");
+    for word in ["allow", "session", "wait", "delete", "list"] {
+        chat.types(word);
+        chat.sees(&format!("› {word}"));
+        chat.sees("Tab answers it.");
+        // Back to the question, with an empty line.
+        chat.types("\u{15}\t");
+        chat.sees("[a]llow once");
+        chat.sees_no_more(&format!("› {word}"));
+    }
+    assert_eq!(read(&home, "../outside.txt"), None);
+    chat.types("a");
+    chat.sees("✓ allowed once");
+}
+
+#[test]
 fn ctrl_c_cancels_what_runs_and_then_leaves() {
     let home = Home::new();
     let mut chat = Terminal::chat(&home, &[]);
@@ -247,6 +267,35 @@ fn a_session_and_its_question_are_there_again_after_a_restart() {
     chat.settles();
     chat.types("\u{1b}[A\u{1b}[A");
     chat.sees("› /new");
+}
+
+#[test]
+fn a_conversation_goes_on_when_the_ward_behind_it_ends() {
+    let home = Home::new();
+    let mut serve = home
+        .ward()
+        .args(["serve", "--addr", "127.0.0.1:0", "--no-open"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(serve.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let mut chat = Terminal::chat(&home, &[]);
+    chat.says("write a.txt: one");
+    chat.sees("a.txt is there now.");
+    chat.settles();
+    chat.says("write ../outside.txt: Hello");
+    chat.sees("[a]llow once");
+    serve.kill().unwrap();
+    serve.wait().unwrap();
+    chat.sees("Ward is there again.");
+    chat.types("a");
+    chat.sees("✓ allowed once");
+    chat.sees("outside.txt is there now.");
+    chat.settles();
+    assert_eq!(read(&home, "../outside.txt").as_deref(), Some("Hello"));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use protocol::session::{ToolCalled, ToolOutput, ToolProgress};
 use protocol::{ActionName, Encoding};
 use serde_json::Value;
 
-use super::text::clip;
+use super::text::{Span, clip, wrap};
 use crate::console::printable;
-use crate::paint::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, diff, paint};
+use crate::paint::{BOLD, CYAN, DIM, GREEN, PLAIN, RED, YELLOW, diff, paint};
 
 /// How many lines of what a call prints are shown as they come, and how many of its last then.
 const SHOWN: usize = 30;
@@ -58,20 +58,17 @@ impl Calls {
     }
 
     /// Something is called.
-    pub(crate) fn called(&mut self, called: &ToolCalled) -> Vec<String> {
+    pub(crate) fn called(&mut self, called: &ToolCalled, columns: usize) -> Vec<String> {
         let name = printable(called.action.as_deref().unwrap_or(&called.name));
         let about = about(&called.arguments);
         let action = called.action.as_deref().and_then(ActionName::parse);
-        let (title, shown) = match action {
-            Some(ActionName::TerminalRun) => (
-                format!("$ {about}"),
-                format!("{} {}", paint(CYAN, "$"), paint(BOLD, &about)),
-            ),
-            _ => (
-                format!("{name} {about}"),
-                format!("{} {about}", paint(BOLD, &name)),
-            ),
+        let runs = action == Some(ActionName::TerminalRun);
+        let (mark, about_style) = match runs {
+            true => (Span::new(CYAN, "$ "), BOLD),
+            false => (Span::new(BOLD, &format!("{name} ")), PLAIN),
         };
+        let title = format!("{}{about}", mark.text);
+        let head = [Span::new(CYAN, "● "), mark, Span::new(about_style, &about)];
         let call = Call {
             title,
             action,
@@ -84,7 +81,7 @@ impl Calls {
         };
         self.running.insert(called.call_id.clone(), call);
         self.last = Some(called.call_id.clone());
-        vec![format!("{} {shown}", paint(CYAN, "●"))]
+        wrap(&head, columns, 4)
     }
 
     /// A call prints.
@@ -449,10 +446,8 @@ mod tests {
     #[test]
     fn a_command_is_shown_with_its_output_its_end_and_what_was_stopped() {
         let mut calls = Calls::default();
-        let mut lines = calls.called(&called(
-            "terminal.run",
-            json!({"command": "make\nrm -rf \u{1b}[2J"}),
-        ));
+        let command = json!({"command": "make\nrm -rf \u{1b}[2J"});
+        let mut lines = calls.called(&called("terminal.run", command), 80);
         lines.extend(calls.progress(&printed("\u{1b}[32mok\u{1b}[0m\n10%\r100%\r\nhalf")));
         lines.extend(calls.progress(&printed(" done\n\u{202e}evil\u{8}")));
         let result = json!({
@@ -472,7 +467,7 @@ mod tests {
     #[test]
     fn long_output_is_shown_with_its_head_and_its_tail() {
         let mut calls = Calls::default();
-        let mut lines = calls.called(&called("terminal.run", json!({"command": "seq 100"})));
+        let mut lines = calls.called(&called("terminal.run", json!({"command": "seq 100"})), 80);
         let all: String = (1..=100).map(|number| format!("{number}\n")).collect();
         lines.extend(calls.progress(&printed(&all)));
         let partial = plain(&calls.partial(80));
@@ -493,10 +488,8 @@ mod tests {
     #[test]
     fn changes_to_files_are_shown_as_changes_and_can_be_undone() {
         let mut calls = Calls::default();
-        let mut lines = calls.called(&called(
-            "fs.write",
-            json!({"path": "a\u{1b}.txt", "content": "one\n\u{1b}[2Jtwo\n"}),
-        ));
+        let written = json!({"path": "a\u{1b}.txt", "content": "one\n\u{1b}[2Jtwo\n"});
+        let mut lines = calls.called(&called("fs.write", written), 80);
         let result = json!({"digest": "x", "created": true}).to_string();
         let (more, changed) = calls.output(&came("fs_write", result));
         lines.extend(more);
@@ -507,7 +500,7 @@ mod tests {
     #[test]
     fn what_was_denied_says_so() {
         let mut calls = Calls::default();
-        let mut lines = calls.called(&called("fs.delete", json!({"path": "a"})));
+        let mut lines = calls.called(&called("fs.delete", json!({"path": "a"})), 80);
         let denied = ToolOutput {
             ok: false,
             output: "A person said no: not\u{1b}[2J today".to_owned(),

@@ -20,7 +20,10 @@ impl Chat {
             _ => self.armed = false,
         }
         match self.focus {
-            Focus::Question => self.question_key(key).await,
+            Focus::Question => {
+                self.question_key(key);
+                Ok(())
+            }
             Focus::Line if key.code == KeyCode::Tab => {
                 if !self.questions.is_empty() && self.questions.is_ready() {
                     self.focus = Focus::Question;
@@ -41,33 +44,33 @@ impl Chat {
         }
     }
 
-    async fn question_key(&mut self, key: KeyEvent) -> anyhow::Result<()> {
+    /// A single key answers; a word is typed into the line, whatever it begins with.
+    fn question_key(&mut self, key: KeyEvent) {
         let plain = !key
             .modifiers
             .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-        match key.code {
-            KeyCode::Char('a') if plain => {
-                self.answer(Choice::Allow, AnswerScope::Once, None).await
+        let before = self.questions.unpress();
+        match (key.code, before) {
+            (KeyCode::Char(answer @ ('a' | 's' | 'w' | 'd')), None) if plain => {
+                self.questions.press(answer);
             }
-            KeyCode::Char('s') if plain => {
-                self.answer(Choice::Allow, AnswerScope::Session, None).await
-            }
-            KeyCode::Char('w') if plain => {
-                self.answer(Choice::Allow, AnswerScope::Workspace, None)
-                    .await
-            }
-            KeyCode::Char('d') if plain => {
-                let typed = self.editor.text().to_owned();
-                self.editor.clear();
-                self.focus = Focus::Reason(typed);
-                Ok(())
-            }
-            KeyCode::Tab | KeyCode::Esc => {
+            (KeyCode::Tab | KeyCode::Esc, _) => self.focus = Focus::Line,
+            (KeyCode::Char(_), before) => {
                 self.focus = Focus::Line;
-                Ok(())
+                if let Some(before) = before {
+                    self.editor.insert(&before.to_string());
+                }
+                self.editor.key(key, &self.history);
             }
-            _ => Ok(()),
+            _ => {}
         }
+    }
+
+    /// A no may have a reason.
+    pub(super) fn ask_why(&mut self) {
+        let typed = self.editor.text().to_owned();
+        self.editor.clear();
+        self.focus = Focus::Reason(typed);
     }
 
     /// A line is complete.

@@ -143,14 +143,8 @@ fn code(line: &str, is_diff: bool, columns: usize) -> Vec<String> {
         return vec![format!("  {}", diff(&line))];
     }
     let spans = [
-        Span {
-            style: PLAIN,
-            text: "  ".to_owned(),
-        },
-        Span {
-            style: CYAN,
-            text: printable(&line).replace(' ', "\u{a0}"),
-        },
+        Span::new(PLAIN, "  "),
+        Span::new(CYAN, &printable(&line).replace(' ', "\u{a0}")),
     ];
     // Blanks that do not break keep the code's own; they are plain ones again when it is written.
     let rows = wrap(&spans, columns, 2).into_iter();
@@ -290,10 +284,7 @@ impl Read {
 
     fn put(&mut self, style: Style, text: &str) {
         self.has_words |= !text.is_empty();
-        self.spans.push(Span {
-            style,
-            text: printable(text),
-        });
+        self.spans.push(Span::new(style, &printable(text)));
     }
 
     /// What stands before the words; rows after the first begin below them.
@@ -302,10 +293,7 @@ impl Read {
             return;
         }
         self.hanging += width(text);
-        self.spans.push(Span {
-            style,
-            text: text.to_owned(),
-        });
+        self.spans.push(Span::new(style, text));
     }
 }
 
@@ -360,10 +348,7 @@ fn table(lines: &[String]) -> Vec<String> {
                 style: if number == 0 { BOLD } else { span.style },
                 ..span
             }));
-            spans.push(Span {
-                style: PLAIN,
-                text: " ".repeat(blanks),
-            });
+            spans.push(Span::new(PLAIN, &" ".repeat(blanks)));
         }
         drawn.push(painted(&spans));
         if number == 0 {

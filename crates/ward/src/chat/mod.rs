@@ -180,7 +180,7 @@ impl Chat {
         while !self.leaving {
             let frame = self.frame();
             self.screen.draw(frame)?;
-            let waits = self.questions.becomes_ready();
+            let due = self.questions.due();
             let ticks = self.conversation.since.is_some();
             tokio::select! {
                 biased;
@@ -197,10 +197,7 @@ impl Chat {
                         self.inbox = None;
                     }
                 }
-                () = tokio::time::sleep_until(waits.unwrap_or_else(tokio::time::Instant::now)), if waits.is_some() => {
-                    self.questions.ready();
-                    self.turn_to_question();
-                }
+                () = until(due) => self.due().await?,
                 () = tokio::time::sleep(Duration::from_secs(1)), if ticks => {}
             }
         }
@@ -213,9 +210,10 @@ impl Chat {
         match key {
             Key::Key(key) if key.is_press() || key.is_repeat() => self.key(key).await,
             Key::Paste(text) => {
-                if !matches!(self.focus, Focus::Question) {
-                    self.editor.insert(&text);
+                if matches!(self.focus, Focus::Question) {
+                    self.focus = Focus::Line;
                 }
+                self.editor.insert(&text);
                 Ok(())
             }
             Key::Resize(..) => {
@@ -287,6 +285,14 @@ impl Chat {
 async fn next(events: &mut Option<Events>) -> anyhow::Result<Option<Event>> {
     match events {
         Some(events) => events.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Until then; never, where nothing is due.
+async fn until(due: Option<tokio::time::Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
     }
 }

@@ -7,6 +7,7 @@ use protocol::approval::{AnswerScope, Approval, Choice, Resolution};
 use protocol::session::{PermissionRequested, PermissionResolved};
 use tokio::time::Instant;
 
+use super::text::{Span, wrap};
 use super::view::key;
 use super::{Chat, Focus};
 use crate::approval::{answer, headline, respond, show_what};
@@ -15,6 +16,8 @@ use crate::paint::{DIM, GREEN, RED, YELLOW, paint};
 
 /// How long a question is seen before keys answer it: whoever was just typing did not mean it.
 const MOMENT: Duration = Duration::from_millis(400);
+/// How long a key that answers is alone before it does: whoever types a word did not mean it.
+const ALONE: Duration = Duration::from_millis(250);
 /// A question is told a moment before it can be answered: for what is so new, that is waited for.
 const NEW: u64 = 2000;
 const LOOKS: usize = 40;
@@ -26,6 +29,8 @@ pub(crate) struct Questions {
     open: VecDeque<Asked>,
     /// When keys answer the first.
     ready_at: Option<Instant>,
+    /// A key that answers, once no other has followed.
+    pressed: Option<(char, Instant)>,
     /// Those that were answered here.
     answered: HashSet<String>,
 }
@@ -47,21 +52,30 @@ impl Questions {
         self.open.front()
     }
 
-    pub(crate) fn becomes_ready(&self) -> Option<Instant> {
-        self.ready_at
+    /// When something is due.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let pressed = self.pressed.map(|(_, at)| at);
+        self.ready_at.into_iter().chain(pressed).min()
     }
 
     pub(crate) fn is_ready(&self) -> bool {
         self.ready_at.is_none()
     }
 
-    pub(crate) fn ready(&mut self) {
-        self.ready_at = None;
+    /// A key that answers was pressed; it does when no other follows.
+    pub(crate) fn press(&mut self, key: char) {
+        self.pressed = Some((key, Instant::now() + ALONE));
+    }
+
+    /// Another key followed: both are for the line.
+    pub(crate) fn unpress(&mut self) -> Option<char> {
+        self.pressed.take().map(|(key, _)| key)
     }
 
     pub(crate) fn clear(&mut self) {
         self.open.clear();
         self.ready_at = None;
+        self.pressed = None;
     }
 }
 
@@ -145,6 +159,27 @@ impl Chat {
         self.close(id)
     }
 
+    /// Something is due: the question can be answered, or a key was alone for long enough.
+    pub(super) async fn due(&mut self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        if self.questions.ready_at.is_some_and(|at| at <= now) {
+            self.questions.ready_at = None;
+            self.turn_to_question();
+        }
+        if self.questions.pressed.is_some_and(|(_, at)| at <= now)
+            && let Some(key) = self.questions.unpress()
+        {
+            let allow = Choice::Allow;
+            match key {
+                'a' => self.answer(allow, AnswerScope::Once, None).await?,
+                's' => self.answer(allow, AnswerScope::Session, None).await?,
+                'w' => self.answer(allow, AnswerScope::Workspace, None).await?,
+                _ => self.ask_why(),
+            }
+        }
+        Ok(())
+    }
+
     /// Keys are for the question, unless something is being typed.
     pub(super) fn turn_to_question(&mut self) {
         let ready = !self.questions.is_empty() && self.questions.is_ready();
@@ -196,6 +231,7 @@ impl Chat {
             return Ok(());
         }
         self.questions.ready_at = None;
+        self.questions.pressed = None;
         self.leave_question();
         if !self.questions.is_empty() {
             self.show_question()?;
@@ -215,7 +251,8 @@ impl Chat {
         let mut text = Vec::new();
         show_what(&mut text, &asked.approval)?;
         let text = String::from_utf8_lossy(&text).into_owned();
-        let mut rows = vec![paint(YELLOW.bold(), &head)];
+        let head = [Span::new(YELLOW.bold(), &head)];
+        let mut rows = wrap(&head, self.screen.columns(), 2);
         rows.extend(text.lines().map(ToOwned::to_owned));
         let mut lines = Vec::new();
         self.conversation.block(rows, &mut lines);

@@ -13,6 +13,13 @@ pub(crate) struct Span {
     pub(crate) text: String,
 }
 
+impl Span {
+    pub(crate) fn new(style: Style, text: &str) -> Self {
+        let text = text.to_owned();
+        Self { style, text }
+    }
+}
+
 /// How many columns it takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
@@ -73,11 +80,10 @@ pub(crate) fn wrap(spans: &[Span], columns: usize, hanging: usize) -> Vec<String
 
 /// A text of one style, broken between its words.
 pub(crate) fn flow(style: Style, text: &str, columns: usize) -> Vec<String> {
-    let lines = text.lines().map(|line| {
-        let text = line.to_owned();
-        wrap(&[Span { style, text }], columns, 0)
-    });
-    lines.flatten().collect()
+    let lines = text.lines();
+    lines
+        .flat_map(|line| wrap(&[Span::new(style, line)], columns, 0))
+        .collect()
 }
 
 struct Rows {
@@ -162,10 +168,7 @@ mod tests {
     use crate::paint::PLAIN;
 
     fn plain(text: &str) -> Vec<Span> {
-        vec![Span {
-            style: PLAIN,
-            text: text.to_owned(),
-        }]
+        vec![Span::new(PLAIN, text)]
     }
 
     #[test]

@@ -64,11 +64,7 @@ impl Terminal {
             }
         });
         let mut terminal = Self {
-            parser: vt100::Parser::new(
-                ROWS.try_into().unwrap(),
-                COLUMNS.try_into().unwrap(),
-                1000,
-            ),
+            parser: vt100::Parser::new(ROWS.try_into().unwrap(), COLUMNS.try_into().unwrap(), 1000),
             printed,
             raw: Vec::new(),
             writer: pair.master.take_writer().unwrap(),
