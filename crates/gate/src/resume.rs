@@ -96,7 +96,7 @@ impl<S: Store> Inner<S> {
         let gate = Arc::clone(self);
         tokio::spawn(async move {
             gate.carry_out(job, live, Start::Resumed(Box::new(resumed)))
-                .await
+                .await;
         });
         Ok(())
     }
