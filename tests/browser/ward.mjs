@@ -142,7 +142,7 @@ export async function watched(t, context) {
     void dialog.dismiss();
   });
   t.after(async () => {
-    if (t.signal.aborted || t.passed === false) await shot(page, `failed: ${t.name.slice(0, 60)}`).catch(() => {});
+    if (t.signal?.aborted || t.passed === false) await shot(page, `failed: ${t.name.slice(0, 60)}`).catch(() => {});
     assert.deepEqual(page.wrong, [], "nothing goes wrong on the page");
   });
   return page;

@@ -119,6 +119,7 @@ function Body({ call, result, change, shown }: { call: Call; result: Result; cha
   return (
     <>
       {change && <DiffView diff={change.diff} label={`What changes in ${change.path}`} />}
+      {change?.replaced && <p className="card-note soft">The file was replaced by this. What it had before is kept for undo.</p>}
       {action.startsWith("terminal.") && <Printed call={call} result={result} shown={shown} />}
       {!change && !action.startsWith("terminal.") && output?.ok && <Plain call={call} result={result} />}
       {output && !output.ok && <p className={output.kind === "denied" ? "card-note" : "card-note bad"}><Visible text={output.output} /></p>}

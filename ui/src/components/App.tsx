@@ -3,7 +3,7 @@ import { complain, spoken, trouble } from "../model/announce";
 import { openAsks } from "../model/conversation";
 import { feed, open as show } from "../model/feed";
 import { attend, inbox, watchInbox } from "../model/inbox";
-import { go, route } from "../model/route";
+import { address, go, route } from "../model/route";
 import { list, watchSessions } from "../model/sessions";
 import { remember, settings } from "../model/settings";
 import { useStore } from "../model/store";
@@ -72,7 +72,7 @@ export function App() {
           <>
             <h1 className="sr">{session ? plain(listed?.title ?? conversation.title ?? "Session") : "New session"}</h1>
             {session ? <SessionView session={session} /> : <Welcome offline={offline} />}
-            {offline && <p className="offline-line">This is the <b>offline</b> model, which takes plain requests only. For a real one, start Ward with a key, such as <code>ANTHROPIC_API_KEY</code>.</p>}
+            {offline && <p className="offline-line">This is the <b>offline</b> model: plain requests only. For a real one, start Ward with a key (<a href={address({ at: "settings" })}>which?</a>).</p>}
             <Composer session={session} current={current} offline={offline} waits={openAsks(conversation).length > 0} />
           </>
         )}

@@ -119,7 +119,7 @@ export function RoleWords({ role }: { role: RoleInfo }) {
   const may = role.skills.slice(0, 6).map(skillWords);
   return (
     <>
-      {role.description && <>{role.description} </>}
+      {role.description && <>{role.description.replace(/[.\s]*$/, "")}. </>}
       {may.length > 0 ? <>May {may.join(", ")}{role.skills.length > may.length ? " and more" : ""}. </> : <>May do nothing by itself. </>}
       {role.mode === "full" ? "Up to full mode. " : ""}
       {!role.usable && <strong className="warned">Not trusted yet: `ward trust` in the workspace does that.</strong>}

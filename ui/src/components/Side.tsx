@@ -6,7 +6,7 @@ import { feed } from "../model/feed";
 import { useStore } from "../model/store";
 import { undo, undone } from "../model/undo";
 import { grants, runtimes, ward } from "../model/ward";
-import { clock, count, dollars, tokens, total } from "../text/words";
+import { clock, count, dollars, runtimeName, tokens, total } from "../text/words";
 import { Dialog } from "./Dialog";
 import { PlusMinus } from "./DiffView";
 import { Files } from "./Files";
@@ -125,7 +125,7 @@ function Runtime() {
       <h2>Runtime</h2>
       {sandbox && <div className="row"><span>Local, {sandbox.tier}</span><span className={missing === 0 ? "plus" : "warned"}>{missing === 0 ? "all layers" : `${count(missing, "layer")} missing`}</span></div>}
       {(value ?? []).filter((runtime) => runtime.kind !== "local" || runtime.state !== "ready").map((runtime, index) => (
-        <div key={index} className="row"><span className="ellipsis">{runtime.kind}</span><span>{runtime.state}{runtime.restarts > 0 && `, ${count(runtime.restarts, "restart")}`}</span></div>
+        <div key={index} className="row"><span className="ellipsis">{runtimeName(runtime.kind)}{runtime.workspace_name && `, ${runtime.workspace_name}`}</span><span>{runtime.state}{runtime.restarts > 0 && `, ${count(runtime.restarts, "restart")}`}</span></div>
       ))}
     </section>
   );

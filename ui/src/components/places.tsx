@@ -14,7 +14,7 @@ import { remember, settings } from "../model/settings";
 import { useStore } from "../model/store";
 import { grants, learn, runtimes, ward } from "../model/ward";
 import { plain } from "../text/visible";
-import { baseName, clock, count, skillWords, tierWords } from "../text/words";
+import { baseName, clock, count, runtimeName, skillWords, tierWords } from "../text/words";
 import { AskView, Closed } from "./Bubble";
 import { revoke } from "./Side";
 import { Visible } from "./Visible";
@@ -216,8 +216,8 @@ export function Runtimes() {
       {known?.length === 0 && <Empty title="No runtime has been needed yet.">The local one starts with the first action in a workspace. Editors appear here once they connect.</Empty>}
       {(known ?? []).map((runtime, index) => (
         <section key={index} className="panel">
-          <h2>{runtime.kind === "local" ? "Local runtime server" : runtime.kind} <span className={runtime.state === "ready" ? "tag ok" : "tag asks"}>{runtime.state}</span></h2>
-          <dl className="facts"><dt>Workspace</dt><dd className="mono"><Visible text={runtime.workspace} /></dd><dt>Restarts</dt><dd>{runtime.restarts}</dd>{runtime.process && <><dt>Process</dt><dd>{runtime.process}</dd></>}</dl>
+          <h2>{runtime.kind === "local" ? "Local runtime server" : runtimeName(runtime.kind)} {runtime.version} <span className={runtime.state === "ready" ? "tag ok" : "tag asks"}>{runtime.state}</span></h2>
+          <dl className="facts"><dt>Workspace</dt><dd className="mono"><Visible text={runtime.workspace} /></dd>{runtime.kind === "local" && <><dt>Restarts</dt><dd>{runtime.restarts}</dd></>}{runtime.extension_version && <><dt>Extension</dt><dd>{runtime.extension_version}</dd></>}{runtime.capabilities && runtime.capabilities.length > 0 && <><dt>It can do</dt><dd>{runtime.capabilities.join(", ")}</dd></>}{runtime.process && <><dt>Process</dt><dd>{runtime.process}</dd></>}</dl>
         </section>
       ))}
     </PlaceView>

@@ -8,6 +8,8 @@ import { argument, resultOf } from "./result";
 export interface Change {
   path: string;
   diff: Diff;
+  /** All of it is new, and what was there before is not known here. */
+  replaced?: boolean;
 }
 
 /** The change of one call; for one that waits for an answer, the question's own preview is shown there. */
@@ -23,7 +25,7 @@ export function changeOf(call: Call): Change | undefined {
       const content = argument(call, "content");
       if (content === undefined) return undefined;
       const diff = result.diff === undefined ? whole(content) : readDiff(result.diff);
-      return { path: argument(call, "path") ?? "", diff };
+      return { path: argument(call, "path") ?? "", diff, replaced: result.created === false && result.diff === undefined };
     }
     default:
       return undefined;

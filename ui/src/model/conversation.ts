@@ -2,6 +2,7 @@
 // did not touch stays the same object, so that it is not drawn again.
 
 import type { Approval, Failed, Mode, Origin, Resolved, SessionEvent, StopReason, ToolCalled, ToolOutput, Usage } from "../api/schema";
+import { runtimeName } from "../text/words";
 import { Lines } from "./ansi";
 
 export interface Said {
@@ -126,6 +127,12 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
       if (words.length > 0) note(now, key, `From here on: ${words.join(", ")}.`, mode === "full" ? "warn" : "plain");
       return;
     }
+    case "runtime.awaited":
+      note(now, key, event.data.reason, "warn");
+      return;
+    case "runtime.chosen":
+      note(now, key, `From here on actions run in ${runtimeName(event.data.kind)}, ${event.data.workspace}.`);
+      return;
     case "message.received": {
       const { message_id, origin, text, images } = event.data;
       now.items.push({ type: "said", key: `m${message_id}`, seq, origin, text, images: images ?? 0 });

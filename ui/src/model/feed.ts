@@ -1,7 +1,7 @@
 // The session that is shown: follows its events and folds them.
 
 import { api, newId } from "../api/client";
-import { type Line, follow } from "../api/events";
+import { type Line, type Told, follow } from "../api/events";
 import { Failure } from "../api/failure";
 import type { Received, SessionEvent } from "../api/schema";
 import { type Conversation, empty, fold } from "./conversation";
@@ -24,7 +24,7 @@ const nothing: Shown = { id: undefined, conversation: empty, line: "connecting",
 export const feed = new Store<Shown>(nothing);
 
 const KNOWN: ReadonlySet<string> = new Set([
-  "session.started", "session.changed", "message.received", "turn.started", "text.delta", "reasoning.delta", "tool.called",
+  "session.started", "session.changed", "runtime.awaited", "runtime.chosen", "message.received", "turn.started", "text.delta", "reasoning.delta", "tool.called",
   "tool.progress", "permission.requested", "permission.resolved", "tool.output", "usage", "message.completed", "turn.dropped",
   "context.compacted", "session.completed", "session.failed",
 ] satisfies SessionEvent["event"][]);
@@ -40,21 +40,33 @@ export function open(id: string | undefined): void {
   if (id === undefined) return;
   const mine = (change: (now: Shown) => Shown) => feed.update((now) => (now.id === id ? change(now) : now));
   let stop: (() => void) | undefined;
+  const waiting: Told[] = [];
+  let draws = false;
+  /** A burst of events is taken in over several frames, so that none of them is late. */
+  const take = () => {
+    draws = false;
+    const known = waiting.splice(0, feed.get().caughtUp && !document.hidden ? AT_ONCE : Number.POSITIVE_INFINITY);
+    mine((now) => ({
+      ...now,
+      caughtUp: true,
+      pending: known.reduce((pending, event) => (event.event === "message.received" ? arrived(pending, event.data) : pending), now.pending),
+      conversation: fold(now.conversation, known as (SessionEvent & { seq: number })[], now.caughtUp),
+    }));
+    if (known.some(({ event }) => MOVES.has(event))) refreshSoon();
+    if (waiting.length > 0) {
+      draws = true;
+      requestAnimationFrame(take);
+    }
+  };
   const begin = () => {
-    const { seq } = feed.get().conversation;
+    const seq = waiting.at(-1)?.seq ?? feed.get().conversation.seq;
     stop = follow({
       path: () => `/sessions/${encodeURIComponent(id)}/events`,
       after: seq,
       line: (line, failure) => mine((now) => ({ ...now, line, failure: line === "open" ? undefined : failure })),
       told: (events) => {
-        const known = events.filter(({ event, seq }) => seq !== undefined && KNOWN.has(event));
-        mine((now) => ({
-          ...now,
-          caughtUp: true,
-          pending: known.reduce((pending, event) => (event.event === "message.received" ? arrived(pending, event.data) : pending), now.pending),
-          conversation: fold(now.conversation, known as (SessionEvent & { seq: number })[], now.caughtUp),
-        }));
-        if (known.some(({ event }) => MOVES.has(event))) refreshSoon();
+        waiting.push(...events.filter(({ event, seq }) => seq !== undefined && KNOWN.has(event)));
+        if (!draws) take();
       },
     });
   };
@@ -73,6 +85,7 @@ export function open(id: string | undefined): void {
   };
 }
 
+const AT_ONCE = 150;
 const MOVES = new Set(["message.received", "session.changed", "session.completed", "session.failed", "permission.requested", "permission.resolved"]);
 
 /** Says something in the session that is shown. It stands there at once, and is told once. */

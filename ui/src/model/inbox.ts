@@ -74,7 +74,69 @@ export async function answer(
   resolved(await api.answer(approval.id, { decision, scope, digest: approval.digest, ...more }));
 }
 
+/** Follows what waits. Of all tabs in the background one does, and tells the others: a browser has
+ *  few connections for one host. */
 export function watchInbox(): () => void {
+  let stop: (() => void) | undefined;
+  let letGo: (() => void) | undefined;
+  const shared = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("ward-inbox");
+  const tell = () => {
+    if (stop) shared?.postMessage(inbox.get().open);
+  };
+  if (shared) {
+    shared.onmessage = ({ data }) => {
+      if (!stop) inbox.update((now) => ({ ...now, open: data as Approval[] }));
+    };
+  }
+  const unsubscribe = inbox.subscribe(tell);
+  const begin = () => (stop ??= followInbox());
+  const end = () => {
+    stop?.();
+    stop = undefined;
+    letGo?.();
+    letGo = undefined;
+  };
+  const wait = () => {
+    const cancel = new AbortController();
+    let release = () => {};
+    letGo = () => {
+      cancel.abort();
+      release();
+    };
+    const holds = () => {
+      begin();
+      return new Promise<void>((resolve) => (release = resolve));
+    };
+    navigator.locks.request("ward-inbox", { signal: cancel.signal }, holds).catch(() => {});
+  };
+  const turn = () => {
+    if (!document.hidden) {
+      letGo?.();
+      letGo = undefined;
+      begin();
+    } else if (!letGo && "locks" in navigator) {
+      end();
+      wait();
+    }
+    tellAttention();
+  };
+  const look = () => tellAttention();
+  begin();
+  turn();
+  document.addEventListener("visibilitychange", turn);
+  addEventListener("focus", look);
+  addEventListener("blur", look);
+  return () => {
+    end();
+    unsubscribe();
+    shared?.close();
+    document.removeEventListener("visibilitychange", turn);
+    removeEventListener("focus", look);
+    removeEventListener("blur", look);
+  };
+}
+
+function followInbox(): () => void {
   let fresh: Approval[] | undefined;
   const stop = follow({
     path: () => {
@@ -109,15 +171,9 @@ export function watchInbox(): () => void {
       refreshSoon();
     },
   });
-  const turn = () => tellAttention();
-  document.addEventListener("visibilitychange", turn);
-  addEventListener("focus", turn);
-  addEventListener("blur", turn);
   return () => {
     stop();
-    document.removeEventListener("visibilitychange", turn);
-    removeEventListener("focus", turn);
-    removeEventListener("blur", turn);
+    client = undefined;
   };
 }
 

@@ -124,6 +124,12 @@ export function wants(action: string): string {
   return WANTS[action] ?? `wants ${action}`;
 }
 
+const RUNTIMES: Record<string, string> = { local: "the local runtime", vscode: "VS Code" };
+
+export function runtimeName(kind: string): string {
+  return RUNTIMES[kind] ?? kind;
+}
+
 /** The last part of a path, for where there is little room. */
 export function baseName(path: string): string {
   return path.replace(/\/+$/, "").split("/").pop() || path;
