@@ -140,11 +140,14 @@ impl<S: Store> Inner<S> {
         Ok(heads.first().copied().unwrap_or_default())
     }
 
-    /// Writes that a session is gone.
-    pub(crate) async fn delete(&self, id: &str) -> Result<(), Failure> {
-        let gone = index(&Listed::Deleted { id: id.to_owned() })?;
-        let written = self.gate.store().append(vec![gone]).await;
-        written.map(drop).map_err(unwritten)
+    /// Writes that a session is gone, and removes what was said in it.
+    pub(crate) async fn delete(&self, session: &Session) -> Result<(), Failure> {
+        let id = session.id.clone();
+        let streams = vec![session.stream.clone(), history_of(&id).map_err(unwritten)?];
+        let gone = index(&Listed::Deleted { id })?;
+        let store = self.gate.store();
+        store.append(vec![gone]).await.map_err(unwritten)?;
+        store.remove(streams).await.map_err(unwritten)
     }
 
     /// All sessions, as the index has them.

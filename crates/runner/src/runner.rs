@@ -240,19 +240,18 @@ impl<S: Store> Runner<S> {
                 session.stopped(ends).await;
             }
         }
-        let below: Vec<String> = {
+        let below: Vec<Arc<Session>> = {
             let sessions = self.0.sessions();
             let below = sessions.values().filter(|other| {
                 let record = other.record();
                 record.root == id || record.id == id
             });
-            below.map(|session| session.id.clone()).collect()
+            below.cloned().collect()
         };
-        for id in below {
-            self.0.delete(&id).await?;
-            if let Some(deleted) = self.0.sessions().remove(&id) {
-                deleted.gone.cancel();
-            }
+        for deleted in below {
+            self.0.delete(&deleted).await?;
+            self.0.sessions().remove(&deleted.id);
+            deleted.gone.cancel();
         }
         Ok(session.info())
     }

@@ -105,6 +105,10 @@ impl Store for SqliteStore {
         }
     }
 
+    async fn remove(&self, streams: Vec<StreamName>) -> Result<(), StoreError> {
+        self.writer.remove(streams).await
+    }
+
     async fn count(&self) -> Result<u64, StoreError> {
         self.readers.count().await
     }

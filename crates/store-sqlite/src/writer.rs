@@ -30,6 +30,8 @@ type Answer = Result<Vec<Seq>, StoreError>;
 enum Job {
     /// A batch, and who is to be told.
     Append(Vec<Append>, oneshot::Sender<Answer>),
+    /// Streams that are to go, and who is to be told.
+    Remove(Vec<StreamName>, oneshot::Sender<Result<(), StoreError>>),
     /// The log has become long.
     Tidy,
 }
@@ -82,6 +84,16 @@ impl Writer {
         let answer = answer.await.map_err(|_| StoreError::Closed)?;
         drop(waiting);
         answer
+    }
+
+    /// Removes whole streams; they are gone when this returns.
+    pub(crate) async fn remove(&self, streams: Vec<StreamName>) -> Result<(), StoreError> {
+        let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
+        let (told, answer) = oneshot::channel();
+        jobs.send(Job::Remove(streams, told))
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Where a stream is, where nobody writes. The connection that writes has the newest pages at
@@ -201,12 +213,16 @@ impl Pen {
 fn work(pen: &Pen, mut waiting: mpsc::Receiver<Job>) {
     while let Some(first) = waiting.blocking_recv() {
         let mut jobs = Vec::new();
+        let mut removed = Vec::new();
         let mut next = Some(first);
         while let Some(job) = next {
-            if let Job::Append(batch, told) = job {
-                jobs.push((batch, told));
+            match job {
+                Job::Append(batch, told) => jobs.push((batch, told)),
+                Job::Remove(streams, told) => removed.push((streams, told)),
+                Job::Tidy => {}
             }
-            next = (jobs.len() < TOGETHER)
+            // What is to be removed is removed after what came before it and before what comes next.
+            next = (jobs.len() < TOGETHER && removed.is_empty())
                 .then(|| waiting.try_recv().ok())
                 .flatten();
         }
@@ -223,10 +239,23 @@ fn work(pen: &Pen, mut waiting: mpsc::Receiver<Job>) {
             // Whoever asked may have gone; it is written all the same.
             let _ = told.send(answer);
         }
+        for (streams, told) in removed {
+            let _ = told.send(remove(&mut connection, &streams).map_err(failed));
+        }
         if pen.is_log_long() {
             pen.tidy(&connection);
         }
     }
+}
+
+/// Removes whole streams, and what they held from the file as well.
+fn remove(connection: &mut Connection, streams: &[StreamName]) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "secure_delete", true)?;
+    let transaction = connection.transaction()?;
+    for stream in streams {
+        transaction.execute("DELETE FROM events WHERE stream = ?1", [stream.as_str()])?;
+    }
+    transaction.commit()
 }
 
 /// Writes all of them in one transaction; one that does not fit leaves the others as they are.

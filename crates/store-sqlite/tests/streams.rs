@@ -254,3 +254,28 @@ async fn the_log_is_tidied_away_while_much_is_written() {
     let length = log.metadata().unwrap().len();
     assert!(length < 16 << 20, "{length}");
 }
+
+#[tokio::test]
+async fn a_stream_that_is_removed_is_gone_from_the_file_and_the_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let mut secret = append("a", Expected::Any, 1..=1);
+    secret.events[0].data = json!({"said": "a word that nobody shall find"}).into();
+    store
+        .append(vec![secret, append("b", Expected::Any, 1..=2)])
+        .await
+        .unwrap();
+    store.remove(vec![name("a"), name("none")]).await.unwrap();
+    assert_eq!(store.read(&name("a"), Seq::START, 10).await, Ok(vec![]));
+    assert_eq!(store.head(&name("a")).await, Ok(Seq::START));
+    assert_eq!(
+        store.read(&name("b"), Seq::START, 10).await,
+        Ok(vec![event(1, 1), event(2, 2)])
+    );
+    let begun = append("a", Expected::Head(Seq::START), 7..=7);
+    assert_eq!(store.append(vec![begun]).await, Ok(vec![Seq::new(1)]));
+    drop(store);
+    let bytes = std::fs::read(folder.path().join("ward.db")).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(!text.contains("nobody shall find"));
+}

@@ -7,7 +7,8 @@
 //! Invariants:
 //! - No I/O, no clock, no async runtime: the time of an event is given by whoever appends it, and
 //!   the crate builds for wasm32.
-//! - An event is never changed and never taken away.
+//! - An event is never changed, and none is taken out of a stream; a stream can be removed whole, by
+//!   whoever it belongs to.
 //! - What is appended together is there together or not at all, and it is there, also if this
 //!   process is killed in that moment, before the appender is told.
 
@@ -77,6 +78,13 @@ pub trait Store: Send + Sync + 'static {
         after: Seq,
     ) -> impl Future<Output = Result<Seq, StoreError>> + Send;
 
+    /// Removes whole streams, all or nothing: what a person deletes is gone. Whoever follows one of
+    /// them waits on; a stream of that name begins anew.
+    fn remove(
+        &self,
+        streams: Vec<StreamName>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
     /// How many events there are in all streams together.
     fn count(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
 }
@@ -105,6 +113,10 @@ impl<S: Store> Store for Arc<S> {
 
     async fn beyond(&self, stream: &StreamName, after: Seq) -> Result<Seq, StoreError> {
         (**self).beyond(stream, after).await
+    }
+
+    async fn remove(&self, streams: Vec<StreamName>) -> Result<(), StoreError> {
+        (**self).remove(streams).await
     }
 
     async fn count(&self) -> Result<u64, StoreError> {

@@ -189,6 +189,10 @@ impl Store for Held {
         self.store.beyond(stream, after).await
     }
 
+    async fn remove(&self, streams: Vec<StreamName>) -> Result<(), StoreError> {
+        self.store.remove(streams).await
+    }
+
     async fn count(&self) -> Result<u64, StoreError> {
         self.store.count().await
     }
