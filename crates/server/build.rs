@@ -10,12 +10,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let built = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../ui/dist");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", built.display());
+    // A copy: the page may be built anew while the server is compiled.
+    let kept = Path::new(&env::var("OUT_DIR")?).join("page");
     let index = built.join("index.html");
     let (page, assets) = if index.is_file() {
-        (
-            format!("Some(include_str!({:?}))", index.canonicalize()?),
-            assets(&built)?,
-        )
+        copy(&built, &kept)?;
+        let index = kept.join("index.html");
+        (format!("Some(include_str!({index:?}))"), assets(&kept)?)
     } else {
         ("None".to_owned(), String::new())
     };
@@ -28,11 +29,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn copy(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
 /// A line for each file that the page fetches. Their names have the digest of their content.
 fn assets(built: &Path) -> Result<String, Box<dyn Error>> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(built)? {
-        files.push(entry?.path().canonicalize()?);
+        files.push(entry?.path());
     }
     files.sort();
     let mut lines = String::new();
