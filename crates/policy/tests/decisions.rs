@@ -192,7 +192,7 @@ fn in_the_sandbox_only_what_crosses_the_wall_asks() {
     );
     assert_eq!(verdict(Verb::Net, hosts(&[])), Verdict::Ask);
     // Facts that say nothing are not a yes.
-    assert_eq!(verdict(write, protocol::Facts::default()), Verdict::Ask);
+    assert_eq!(verdict(write, Facts::default()), Verdict::Ask);
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn what_carries_authority_is_not_for_agents_whatever_the_rules_say() {
 }
 
 /// What is decided about a write that a command of a role with `terminal.run` alone was stopped at.
-fn stopped(facts: &protocol::Facts, lines: &[&str], grants: &[&str]) -> policy::Decision {
+fn stopped(facts: &Facts, lines: &[&str], grants: &[&str]) -> policy::Decision {
     let runs = role("dev", &["terminal.run"]);
     let session = || Scope::Session("s1".to_owned());
     let grants: Vec<Grant> = grants
@@ -446,7 +446,7 @@ fn a_command_that_was_stopped_asks_by_rules_and_grants_about_the_path() {
         offer(stopped(&facts, &[], &[])).as_deref(),
         Some("fs.write(/var/cache/x/y)")
     );
-    let nothing = stopped(&protocol::Facts::default(), &[], &[]);
+    let nothing = stopped(&Facts::default(), &[], &[]);
     assert_eq!(nothing.verdict, Verdict::Ask);
     assert_eq!(offer(nothing), None);
 }
