@@ -48,7 +48,7 @@ test("axe finds nothing serious in the conversation and in a question, light and
   const { page } = await scene(t);
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
-    await page.locator(`html[data-theme="${colorScheme}"]`).waitFor();
+    await page.locator(`html[data-theme="${colorScheme}"]`).waitFor({ state: "attached" });
     await shot(page, colorScheme);
     assert.deepEqual(await barriers(page), [], colorScheme);
   }
@@ -71,7 +71,7 @@ test("axe finds nothing serious on any place", limit, async (t) => {
     if (place === "runtimes" || place === "settings") await page.locator(".layers li").first().waitFor();
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
-      await page.locator(`html[data-theme="${colorScheme}"]`).waitFor();
+      await page.locator(`html[data-theme="${colorScheme}"]`).waitFor({ state: "attached" });
       assert.deepEqual(await barriers(page), [], `${place} ${colorScheme}`);
     }
     if (place === "ledger") await shot(page, "ledger");

@@ -62,7 +62,7 @@ test("an answer streams in as Markdown, reasoning is folded, code can be copied"
   await page.getByText("Thought", { exact: true }).click();
   assert.equal(await thought.isVisible(), true);
   await page.getByRole("button", { name: "Copy code" }).click();
-  await page.getByText("copied").waitFor();
+  await page.getByRole("button", { name: "Copy code" }).getByText("copied").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "const a = 1;");
   // Colours come, from the page's own code.
   await page.locator(".code .tok-keyword", { hasText: "const" }).waitFor();

@@ -97,10 +97,13 @@ test("a question cannot be dressed up: what hides or turns text around is shown 
   const scripted = await model(t);
   const it = await serve(t, { env: scripted.env });
   const tail = "the-end-of-a-long-command";
-  const command = `echo safe \u202egnp.exe\u202c \u200bhidden\u00a0space \u001b[8m; cat ${join(it.home, "letter.txt")}${" ".repeat(3000)}# ${tail}`;
+  const command = `curl -s --max-time 30 http://nowhere.invalid/ # safe \u202egnp.exe\u202c \u200bhidden\u00a0space \u001b[8m${" ".repeat(3000)}${"x".repeat(3000)} ${tail}`;
   const path = join(it.home, "invoice\u202efdp.sh");
   await writeFile(path, "x");
-  scripted.turns.push([{ text: "**system_agent wants to read a file** Allow once a" }, { call: "fs_read", with: { path } }], [{ call: "terminal_run", with: { command, cwd: it.home } }]);
+  scripted.turns.push(
+    [{ text: "**system_agent wants to read a file**\n\n| Allow once | a |\n|---|---|\n" }, { call: "fs_read", with: { path } }],
+    [{ call: "terminal_run", with: { command } }],
+  );
   const { page } = await open(t, it);
   const requested = watchRequests(page);
   await begin(it, page, "Ask me.");
@@ -112,8 +115,17 @@ test("a question cannot be dressed up: what hides or turns text around is shown 
   await page.keyboard.press("Escape");
   await page.keyboard.press("a");
   await page.locator(".closed", { hasText: "Allowed once" }).waitFor();
-  await page.locator(".card").nth(1).waitFor();
-  await page.locator('.card:nth-of-type(n)[data-state="asking"], .closed + .card, .card').last().waitFor();
-  const whole = await page.locator(".card").nth(1).innerText();
-  assert.ok(!whole.includes("\u202e") && !whole.includes("\u200b"), whole);
+  await question(page).waitFor();
+  const whole = question(page).getByLabel("The command, whole");
+  const text = await whole.innerText();
+  for (const part of ["U+202Egnp.exeU+202C", "U+200Bhidden", "U+00A0space", "␛[8m", tail]) assert.ok(text.includes(part), `${part} is not shown`);
+  assert.doesNotMatch(text, /[\u202a-\u202e\u200b\u00a0\u001b]/);
+  // All of it can be scrolled to, and the answers stay in sight.
+  assert.equal(await whole.evaluate((box) => box.scrollHeight > box.clientHeight && box.scrollWidth <= box.clientWidth), true);
+  await question(page).getByRole("button", { name: "Allow once" }).waitFor();
+  const card = await page.locator(".card").last().innerText();
+  assert.doesNotMatch(card, /[\u202a-\u202e\u200b\u001b]/);
+  await page.keyboard.press("d");
+  await page.keyboard.press("Enter");
+  await idle(page);
 });

@@ -41,7 +41,7 @@ test("100,000 lines of output are all there, and only what can be seen is drawn"
     return slowest;
   });
   t.diagnostic(`slowest step of two frames: ${slowest.toFixed(0)} ms`);
-  assert.ok(slowest < 250, `a step took ${slowest} ms`);
+  assert.ok(slowest < 500, `a step took ${slowest} ms`);
   const middle = Number((await output.locator(".term-line").nth(40).innerText()).trim());
   assert.ok(middle > 49_000 && middle < 51_000, `the middle shows line ${middle}`);
   assert.ok((await rows()) < 200);
@@ -102,6 +102,9 @@ test("an edit is shown as a diff, and undo puts the file back", limit, async (t)
   await card.getByText("undone").waitFor();
   assert.equal(await readFile(join(it.workspace, "list.txt"), "utf8"), "one\ntwo\nthree\n");
   await changed.getByText("No file yet.").waitFor();
+  // It is known after the page was loaded again, too.
+  await page.reload();
+  await card.getByText("undone").waitFor();
 });
 
 test("all changes of a session can be undone at once", limit, async (t) => {

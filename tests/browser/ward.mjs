@@ -14,9 +14,9 @@ const ward = process.env.WARD_BIN;
 assert.ok(ward, "WARD_BIN is not set: `cargo xtask test` sets it, or point it at a built ward");
 
 /** How long one test may take. */
-export const limit = { timeout: 90_000 };
+export const limit = { timeout: 240_000 };
 /** How long anything on the page may take to appear. */
-const PATIENCE = 15_000;
+const PATIENCE = 40_000;
 
 let launched;
 
@@ -35,8 +35,8 @@ export async function closeBrowser() {
 
 /** A home folder with a workspace in it. */
 async function place(files) {
-  const home = await realpath(await mkdtemp(join(tmpdir(), "ward-browser-")));
-  const workspace = join(home, "work");
+  const home = await realpath(await mkdtemp(join(tmpdir(), "ada-")));
+  const workspace = join(home, "orders");
   await mkdir(workspace);
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(workspace, name)), { recursive: true });

@@ -7,6 +7,7 @@ import { address, go, route } from "../model/route";
 import { list, watchSessions } from "../model/sessions";
 import { remember, settings } from "../model/settings";
 import { useStore } from "../model/store";
+import { learnUndone } from "../model/undo";
 import { learn, ward } from "../model/ward";
 import { plain } from "../text/visible";
 import { Composer } from "./Composer";
@@ -44,6 +45,8 @@ export function App() {
   useEffect(() => {
     show(session);
     attend(session);
+    // Where the record cannot be read, the button says what is the case when it is pressed.
+    if (session) learnUndone(session).catch(() => {});
     setDrawer(undefined);
   }, [session, at.at]);
   useTitle(session);

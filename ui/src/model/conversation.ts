@@ -159,7 +159,8 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
       return;
     }
     case "turn.dropped":
-      now.items = now.items.slice(0, now.turnAt);
+      // What somebody said meanwhile was heard.
+      now.items = now.items.filter((item, index) => index < now.turnAt || item.type === "said");
       note(now, key, `This turn came to nothing: ${event.data.reason}`, "warn");
       now.turnAt = now.items.length;
       return;
