@@ -111,16 +111,39 @@ test("an earlier message can be asked differently, in a copy that leaves the ses
   assert.equal(await page.getByText("letter b").count(), 0);
 });
 
+test("retry asks the last message again, in a copy", limit, async (t) => {
+  const scripted = await model(t);
+  scripted.turns.push([{ text: "One." }], [{ text: "Two." }], [{ text: "Two, once more." }]);
+  const it = await serve(t, { env: scripted.env });
+  const { page } = await open(t, it);
+  const first = await begin(it, page, "First.");
+  await page.getByText("One.").waitFor();
+  await idle(page);
+  await say(page, "Second.");
+  await page.getByText("Two.").waitFor();
+  await idle(page);
+  await page.locator(".me-row").last().hover();
+  await page.locator(".me-row").last().getByRole("button", { name: "retry" }).click();
+  await page.getByText("Two, once more.").waitFor();
+  assert.ok(!page.url().includes(first));
+  assert.deepEqual(await page.locator(".me .said-text").allInnerTexts(), ["First.", "Second."]);
+  assert.equal(await page.getByText("Two.", { exact: true }).count(), 0);
+});
+
 test("a provider that fails is told in words, and trying again goes on where it failed", limit, async (t) => {
   const scripted = await model(t);
-  scripted.turns.push(() => { throw new Error("no"); }, () => { throw new Error("no"); });
-  const it = await serve(t, { env: { ...scripted.env, WARD_CHAT_BASE_URL: "http://127.0.0.1:9/v1" } });
+  scripted.turns.push({ refuse: 400, why: "The moon is in the wrong house." }, [{ text: "Now it works." }]);
+  const it = await serve(t, { env: scripted.env });
   const { page } = await open(t, it);
-  await begin(it, page, "Hello?").catch(() => {});
-  const { body } = await it.call("GET", "/sessions");
-  await page.goto(`${it.url}/#/session/${body.sessions[0].session_id}`);
+  await page.getByRole("button", { name: /^model/ }).click();
+  await page.getByLabel("provider/model").fill("chat/scripted");
+  await page.getByLabel("provider/model").press("Enter");
+  await say(page, "Hello?");
   const trouble = page.getByRole("alert").filter({ hasText: "This did not work." });
-  await trouble.waitFor({ timeout: 60_000 });
-  assert.match(await trouble.innerText(), /chat|127\.0\.0\.1|reach/);
-  assert.equal(await trouble.getByRole("button", { name: "Try again" }).count(), 1);
+  await trouble.waitFor();
+  assert.match(await trouble.innerText(), /The moon is in the wrong house\./);
+  await trouble.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Now it works.").waitFor();
+  await idle(page);
+  assert.equal(await page.locator(".me").count(), 1);
 });

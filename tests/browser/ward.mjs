@@ -166,7 +166,7 @@ export function question(page) {
   return page.locator('.ask[data-armed="true"]').first();
 }
 
-/** A model that says what the test wants: `turns` are answered in order. */
+/** A model that says what the test wants: `turns` are answered in order; `{refuse, why}` fails one. */
 export async function model(t) {
   const it = { turns: [], asked: [] };
   const server = createServer(async (request, response) => {
@@ -179,6 +179,10 @@ export async function model(t) {
     const asked = JSON.parse(body);
     it.asked.push(asked);
     const turn = it.turns.shift() ?? [{ text: "There is nothing more to say." }];
+    if (turn.refuse) {
+      response.writeHead(turn.refuse, { "content-type": "application/json" }).end(JSON.stringify({ error: { message: turn.why } }));
+      return;
+    }
     response.writeHead(200, { "content-type": "text/event-stream" });
     const send = (delta, finish_reason = null) => {
       const chunk = { id: "c", object: "chat.completion.chunk", created: 1, model: asked.model, choices: [{ index: 0, delta, finish_reason }] };
