@@ -26,7 +26,7 @@ pub(crate) struct Args {
     quick: bool,
 
     /// Only a part, nothing is written. Runtime: requests, commands, starts, work or memory; gate:
-    /// decide, ledger, read, crowd, act or idle
+    /// decide, ledger, read, crowd, act or idle; runner: turns, deltas or hundred
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
 }
@@ -38,6 +38,8 @@ pub(crate) enum Subject {
     Runtime,
     /// The gate
     Gate,
+    /// Sessions with agents
+    Runner,
 }
 
 impl Subject {
@@ -45,6 +47,7 @@ impl Subject {
         match self {
             Self::Runtime => "runtime",
             Self::Gate => "gate",
+            Self::Runner => "runner",
         }
     }
 
@@ -52,7 +55,7 @@ impl Subject {
     pub(crate) fn programs(self) -> &'static [&'static str] {
         match self {
             Self::Runtime => &["ward", "ward-layers-off", "bench"],
-            Self::Gate => &["ward", "bench"],
+            Self::Gate | Self::Runner => &["ward", "bench"],
         }
     }
 
@@ -60,7 +63,7 @@ impl Subject {
     fn as_root(self) -> &'static [&'static str] {
         match self {
             Self::Runtime => &["commands", "starts"],
-            Self::Gate => &[],
+            Self::Gate | Self::Runner => &[],
         }
     }
 }

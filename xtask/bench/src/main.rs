@@ -11,16 +11,21 @@
 )]
 
 mod act;
+mod agents;
 mod clock;
+mod converse;
 mod crowd;
 mod decide;
+mod double;
 mod http;
+mod hundred;
 mod idle;
 mod ledger;
 mod lines;
 mod memory;
 mod peer;
 mod peers;
+mod processor;
 mod rate;
 mod read;
 mod row;
@@ -30,6 +35,7 @@ mod served;
 mod server;
 mod stage;
 mod start;
+mod talk;
 mod work;
 
 use std::path::PathBuf;
@@ -79,6 +85,17 @@ enum GatePart {
     Idle,
 }
 
+/// A part of measuring the runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RunnerPart {
+    /// A turn in which a tool is called
+    Turns,
+    /// A word of an answer
+    Deltas,
+    /// A hundred conversations at once
+    Hundred,
+}
+
 #[derive(Debug, Subcommand)]
 enum Job {
     /// Measure the runtime server and its sandbox
@@ -99,6 +116,17 @@ enum Job {
         /// Only these parts
         #[arg(long, value_name = "PART")]
         only: Vec<GatePart>,
+        /// A few runs of each, to see that everything works
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Measure sessions with agents
+    Runner {
+        /// The folder that `cargo xtask bench` laid out
+        stage: PathBuf,
+        /// Only these parts
+        #[arg(long, value_name = "PART")]
+        only: Vec<RunnerPart>,
         /// A few runs of each, to see that everything works
         #[arg(long)]
         quick: bool,
@@ -130,6 +158,14 @@ fn main() -> ExitCode {
                 GatePart::Crowd => crowd::measure(&stage),
                 GatePart::Act => act::measure(&stage),
                 GatePart::Idle => idle::measure(&stage),
+            })
+        }
+        Job::Runner { stage, only, quick } => {
+            let stage = Stage::new(stage, effort(quick));
+            print_rows(&only, |part: RunnerPart| match part {
+                RunnerPart::Turns => talk::turns(&stage),
+                RunnerPart::Deltas => talk::deltas(&stage),
+                RunnerPart::Hundred => hundred::measure(&stage),
             })
         }
         Job::Peer => peer::serve(),

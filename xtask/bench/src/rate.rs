@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use futures_util::future::try_join_all;
 use serde_json::json;
 
+use crate::processor;
 use crate::row::{Row, Target, Unit};
 use crate::samples::{Samples, order};
 use crate::server::{Server, client};
@@ -14,9 +14,6 @@ use crate::stage::{Effort, Stage};
 
 /// Requests under way at once.
 const IN_FLIGHT: usize = 64;
-
-/// Ticks of /proc a second; Linux shows all users the same.
-const TICKS: f64 = 100.0;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +112,7 @@ fn time(stage: &Stage) -> Duration {
 /// Keeps the server busy; requests a second, and its processor time a request.
 async fn load(server: &Server, question: Question, time: Duration) -> anyhow::Result<(f64, f64)> {
     let answered = Cell::new(0_u32);
-    let before = processor_time(server.pid()?)?;
+    let before = processor::of_process(server.pid()?)?;
     let started = Instant::now();
     let asking = (0..IN_FLIGHT).map(|_| async {
         while started.elapsed() < time {
@@ -129,21 +126,7 @@ async fn load(server: &Server, question: Question, time: Duration) -> anyhow::Re
     });
     try_join_all(asking).await?;
     let took = started.elapsed().as_secs_f64();
-    let used = processor_time(server.pid()?)? - before;
+    let used = processor::of_process(server.pid()?)? - before;
     let answered = f64::from(answered.get());
     Ok((answered / took, used / answered))
-}
-
-/// Seconds of processor time that all threads of a process have used so far.
-fn processor_time(pid: u32) -> anyhow::Result<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name, in brackets, may hold anything; behind it the fields are numbers.
-    let (_, fields) = stat.rsplit_once(')').context("/proc/*/stat has no name")?;
-    let ticks: u64 = fields
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .filter_map(|field| field.parse::<u64>().ok())
-        .sum();
-    Ok(ticks as f64 / TICKS)
 }

@@ -24,7 +24,17 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(stage: &Stage, data: &Path) -> anyhow::Result<Self> {
+        Self::start_with(stage, data, &[])
+    }
+
+    /// The same, with more in its environment.
+    pub(crate) fn start_with(
+        stage: &Stage,
+        data: &Path,
+        more: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
         let mut command = stage.ours("ward");
+        command.envs(more.iter().copied());
         command.args(["serve", "--addr", "127.0.0.1:0", "--data"]);
         command
             .arg(data)
@@ -57,11 +67,20 @@ impl Served {
         self.child.id()
     }
 
-    /// A connection of the first person's.
-    pub(crate) fn connect(&self, stage: &Stage) -> anyhow::Result<Http> {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The first person's token.
+    pub(crate) fn token(stage: &Stage) -> anyhow::Result<String> {
         let file = stage.path("home").join(".config/ward/token");
         let token = std::fs::read_to_string(&file).context("there is no token")?;
-        Http::connect(self.address, Some(token.trim().to_owned()))
+        Ok(token.trim().to_owned())
+    }
+
+    /// A connection of the first person's.
+    pub(crate) fn connect(&self, stage: &Stage) -> anyhow::Result<Http> {
+        Http::connect(self.address, Some(Self::token(stage)?))
     }
 }
 

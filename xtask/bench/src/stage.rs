@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! bin/            ward, ward-layers-off, bench: in release
-//! server.mjs      the Node peer
+//! server.mjs      the Node peer of the runtime server
+//! agents.mjs      the Node peer of sessions
 //! node_modules/   what npm has of the peers
 //! python3         for the peer from PyPI, where there is one that is new enough
 //! python-site/    that peer
@@ -41,6 +42,14 @@ impl Stage {
         match self.effort {
             Effort::Full => full,
             Effort::Quick => full.min(3),
+        }
+    }
+
+    /// So often within a round, or a tenth of it.
+    pub(crate) fn often(&self, full: usize) -> usize {
+        match self.effort {
+            Effort::Full => full,
+            Effort::Quick => full / 10,
         }
     }
 

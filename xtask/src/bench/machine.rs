@@ -20,16 +20,21 @@ pub(crate) fn describe(peers: &Peers, subject: Subject) -> anyhow::Result<String
     let processors = std::thread::available_parallelism()?;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split(' ').take(3).collect();
-    let mut beside = vec![
-        format!("Node {}", said("node", &["--version"])),
-        format!("@openai/codex {}", npm_version("@openai/codex")),
-    ];
+    let mut beside = vec![format!("Node {}", said("node", &["--version"]))];
+    let codex = || format!("@openai/codex {}", npm_version("@openai/codex"));
     match subject {
         Subject::Runtime => {
+            beside.push(codex());
             beside.push(format!("vscode-jsonrpc {}", npm_version("vscode-jsonrpc")));
             beside.push(said("bwrap", &["--version"]));
         }
+        Subject::Runner => {
+            for package in ["@openai/agents", "openai"] {
+                beside.push(format!("{package} {}", npm_version(package)));
+            }
+        }
         Subject::Gate => {
+            beside.push(codex());
             let package = "@modelcontextprotocol/server-filesystem";
             beside.push(format!("{package} {}", npm_version(package)));
             if let Some(python) = &peers.python {

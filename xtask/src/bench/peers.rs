@@ -15,8 +15,8 @@ use crate::{needs, run};
 pub(crate) struct Peers {
     /// What npm installed.
     pub(crate) node_modules: PathBuf,
-    /// The server on `vscode-jsonrpc`.
-    pub(crate) server: PathBuf,
+    /// The servers that are written for Node: one on `vscode-jsonrpc`, one on `@openai/agents`.
+    pub(crate) servers: [PathBuf; 2],
     /// What pip installed.
     pub(crate) python: Option<Python>,
 }
@@ -51,7 +51,7 @@ pub(crate) fn install(places: &Places, subject: Subject) -> anyhow::Result<Peers
         std::fs::write(done, &wanted)?;
     }
     let python = match subject {
-        Subject::Runtime => None,
+        Subject::Runtime | Subject::Runner => None,
         Subject::Gate => python::install(places)
             .inspect_err(|error| {
                 println!("{error:#}\nThe rows beside {} stay empty.", python::shown());
@@ -60,7 +60,7 @@ pub(crate) fn install(places: &Places, subject: Subject) -> anyhow::Result<Peers
     };
     Ok(Peers {
         node_modules: folder.join("node_modules"),
-        server: source.join("server.mjs"),
+        servers: ["server.mjs", "agents.mjs"].map(|name| source.join(name)),
         python,
     })
 }

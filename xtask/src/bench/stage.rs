@@ -15,9 +15,10 @@ use crate::cache::Places;
 use crate::run;
 
 /// What all users see.
-const SHARED: [&str; 5] = [
+const SHARED: [&str; 6] = [
     "bin",
     "server.mjs",
+    "agents.mjs",
     "node_modules",
     "python3",
     "python-site",
@@ -62,7 +63,10 @@ impl Stage {
             let to = stage.folder.join("bin").join(name);
             fs::copy(places.built("release", name), to).with_context(|| (*name).to_owned())?;
         }
-        fs::copy(&peers.server, stage.folder.join("server.mjs"))?;
+        for server in &peers.servers {
+            let name = server.file_name().context("a server has no name")?;
+            fs::copy(server, stage.folder.join(name))?;
+        }
         take_over(&peers.node_modules, &stage.folder.join("node_modules"))?;
         if let Some(python) = &peers.python {
             stage.take_python(python)?;
