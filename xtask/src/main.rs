@@ -1,5 +1,5 @@
 //! Every chore of the project, so that there are no scripts to keep: `cargo xtask serve`,
-//! `cargo xtask test`, `cargo xtask ui`, `cargo xtask bench`.
+//! `cargo xtask test`, `cargo xtask ui`, `cargo xtask vsix`, `cargo xtask bench`.
 //!
 //! What a chore needs beyond Rust, Node and a C compiler it gets itself, and keeps outside the
 //! checkout (see [`cache`]).
@@ -20,6 +20,7 @@ mod steps;
 mod test;
 mod tools;
 mod ui;
+mod vsix;
 
 use std::process::ExitCode;
 
@@ -41,6 +42,8 @@ enum Chore {
     Test(test::Args),
     /// Build the page, which the next build of Ward takes in
     Ui(ui::Args),
+    /// Package the VS Code extension
+    Vsix(vsix::Args),
     /// Measure Ward beside its peers
     Bench(bench::Args),
 }
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Chore::Serve(args) => serve::run(&args),
         Chore::Test(args) => test::run(&args),
         Chore::Ui(args) => ui::run(&args),
+        Chore::Vsix(args) => vsix::run(&args),
         Chore::Bench(args) => bench::run(&args),
     };
     match result {

@@ -1,12 +1,13 @@
 //! `cargo xtask test`: installs what the tests need, then checks and tests everything.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Command;
 
 use crate::cache::Places;
 use crate::steps::Steps;
 use crate::ui::{self, Page};
-use crate::{needs, run, schemathesis, tools};
+use crate::{needs, run, schemathesis, tools, vsix};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -54,6 +55,8 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
         steps.step("HTTP and the document that describes it", || {
             schemathesis::run(places)
         })?;
+        let package = steps.step("The VS Code extension", || vsix::build(places))?;
+        steps.step("Editor tests", || editor_tests(places, &package))?;
         steps.step("The other architecture", || other_architecture(places))?;
         steps.step("Documentation", || documentation(places))?;
     }
@@ -199,6 +202,22 @@ fn browser_tests(places: &Places) -> anyhow::Result<()> {
             places,
         ),
         "`WARD_BIN=target/debug/ward node --test FILE` in tests/browser runs one file again.",
+    )
+}
+
+/// The packaged extension, in a real workbench.
+fn editor_tests(places: &Places, package: &Path) -> anyhow::Result<()> {
+    let folder = places.root.join("tests/editor");
+    let workbench = vsix::code_server(places)?;
+    ui::npm_install(&folder)?;
+    run::run(
+        with_binaries(
+            run::program("node", &folder).args(["--test", "--test-concurrency=1"]),
+            places,
+        )
+        .env("WARD_VSIX", package)
+        .env("WARD_CODE_SERVER", workbench),
+        "tests/editor/shots has pictures of what failed.",
     )
 }
 

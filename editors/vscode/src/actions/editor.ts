@@ -1,0 +1,229 @@
+// What only an editor can do: show, select, tell what is wrong, propose a change, know symbols, format,
+// rename, and run the commands and tasks that the person has allowed.
+
+import * as vscode from "vscode";
+import { Failure } from "../failure";
+import { setting } from "../find";
+import { allowed } from "../allow";
+import { bytesOf, change, digest, exists, textOf } from "./document";
+import type { Call } from "./index";
+import { number, optional, text } from "./place";
+
+const MOST = 1000;
+
+interface At {
+  line: number;
+  column: number;
+}
+
+const at = ({ line, character }: vscode.Position): At => ({ line: line + 1, column: character + 1 });
+const span = ({ start, end }: vscode.Range) => ({ start: at(start), end: at(end) });
+
+function position(value: unknown, name: string): vscode.Position {
+  const given = (value ?? {}) as Record<string, unknown>;
+  const [line, column] = [number(given, "line"), number(given, "column") ?? 1];
+  if (line === undefined || line < 1 || column < 1) throw new Failure("invalid_params", `\`${name}\` is {line, column}, both from 1.`);
+  return new vscode.Position(line - 1, column - 1);
+}
+
+export async function open({ place, params }: Call): Promise<unknown> {
+  const { uri, shown } = await place.path(text(params, "path"));
+  const wanted = params.selection as Record<string, unknown> | null | undefined;
+  const line = number(params, "line");
+  const range = wanted ? new vscode.Range(position(wanted.start, "selection.start"), position(wanted.end, "selection.end"))
+    : line === undefined ? undefined : new vscode.Range(Math.max(0, line - 1), 0, Math.max(0, line - 1), 0);
+  const document = await vscode.workspace.openTextDocument(uri);
+  const editor = await vscode.window.showTextDocument(document, { preserveFocus: true, preview: false });
+  if (range) {
+    const there = document.validateRange(range);
+    editor.selection = new vscode.Selection(there.start, there.end);
+    editor.revealRange(there, vscode.TextEditorRevealType.InCenter);
+  }
+  return { path: shown, lines: document.lineCount, language: document.languageId, selection: span(editor.selection) };
+}
+
+export async function selection({ place }: Call): Promise<unknown> {
+  const editor = vscode.window.activeTextEditor;
+  // What is outside the folders, such as a settings file or an untitled buffer, is nobody's business.
+  const path = editor && (await place.named(editor.document.uri));
+  if (!editor || path === undefined) return { path: null };
+  const { document } = editor;
+  return { path, selection: span(editor.selection), text: document.getText(editor.selection), language: document.languageId, unsaved: document.isDirty };
+}
+
+export async function diagnostics({ place, params }: Call): Promise<unknown> {
+  const given = optional(params, "path");
+  const all: [vscode.Uri, vscode.Diagnostic[]][] = given === undefined
+    ? vscode.languages.getDiagnostics()
+    : await place.path(given).then(({ uri }) => [[uri, vscode.languages.getDiagnostics(uri)]]);
+  const words = ["error", "warning", "information", "hint"];
+  const found = [];
+  for (const [uri, list] of all) {
+    const path = await place.named(uri);
+    if (path === undefined) continue;
+    for (const { range, severity, message, source, code } of list) {
+      const name = typeof code === "object" ? code.value : code;
+      found.push({ path, ...span(range), severity: words[severity], message, ...(source && { source }), ...(name !== undefined && { code: String(name) }) });
+    }
+  }
+  return { diagnostics: found.slice(0, MOST), truncated: found.length > MOST };
+}
+
+export async function symbols({ place, params }: Call): Promise<unknown> {
+  const given = optional(params, "path");
+  const kind = (of: vscode.SymbolKind) => vscode.SymbolKind[of]?.toLowerCase() ?? "symbol";
+  const found: unknown[] = [];
+  if (given === undefined) {
+    const list = await vscode.commands.executeCommand<vscode.SymbolInformation[] | undefined>("vscode.executeWorkspaceSymbolProvider", optional(params, "query") ?? "");
+    for (const one of list ?? []) {
+      const path = await place.named(one.location.uri);
+      if (path !== undefined) found.push({ name: one.name, kind: kind(one.kind), path, ...span(one.location.range), ...(one.containerName && { container: one.containerName }) });
+    }
+  } else {
+    const { uri, shown } = await place.path(given);
+    await vscode.workspace.openTextDocument(uri);
+    const list = await vscode.commands.executeCommand<(vscode.DocumentSymbol | vscode.SymbolInformation)[] | undefined>("vscode.executeDocumentSymbolProvider", uri);
+    const walk = (of: readonly (vscode.DocumentSymbol | vscode.SymbolInformation)[], container?: string) => {
+      for (const one of of) {
+        const range = "range" in one ? one.range : one.location.range;
+        found.push({ name: one.name, kind: kind(one.kind), path: shown, ...span(range), ...(container && { container }) });
+        if ("children" in one) walk(one.children, one.name);
+      }
+    };
+    walk(list ?? []);
+  }
+  return { symbols: found.slice(0, MOST), truncated: found.length > MOST };
+}
+
+export async function format({ place, params }: Call): Promise<unknown> {
+  const { uri, shown } = await place.path(text(params, "path"));
+  const document = await vscode.workspace.openTextDocument(uri);
+  const wasDirty = document.isDirty;
+  const config = vscode.workspace.getConfiguration("editor", document);
+  const options = { tabSize: config.get("tabSize", 4), insertSpaces: config.get("insertSpaces", true) };
+  const edits = await vscode.commands.executeCommand<vscode.TextEdit[] | undefined>("vscode.executeFormatDocumentProvider", uri, options);
+  if (edits === undefined) throw new Failure("not_capable", `No formatter is installed for ${shown} (${document.languageId}).`);
+  const before = document.getText();
+  const edit = new vscode.WorkspaceEdit();
+  edit.set(uri, edits);
+  await vscode.window.showTextDocument(document, { preserveFocus: true, preview: true });
+  if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not format ${shown}.`);
+  if (!wasDirty) await document.save();
+  return { changed: document.getText() !== before, digest: digest(await bytesOf(uri)) };
+}
+
+export async function rename({ place, params }: Call): Promise<unknown> {
+  const { uri, shown } = await place.path(text(params, "path"));
+  const name = text(params, "name");
+  await vscode.workspace.openTextDocument(uri);
+  const edit = await vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>("vscode.executeDocumentRenameProvider", uri, position(params.position, "position"), name);
+  if (!edit || edit.size === 0) throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: no extension for this language is installed, or it is no symbol.`);
+  const files = [];
+  for (const [touched, edits] of edit.entries()) {
+    const path = await place.named(touched);
+    if (path === undefined) throw new Failure("outside_workspace", `To rename it would change ${touched.fsPath}, which is outside the folders of this window.`);
+    files.push({ path, edits: edits.length, uri: touched, wasDirty: vscode.workspace.textDocuments.some((document) => document.uri.toString() === touched.toString() && document.isDirty) });
+  }
+  if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", "The editor did not rename it.");
+  for (const file of files) if (!file.wasDirty) await (await vscode.workspace.openTextDocument(file.uri)).save();
+  return { files: files.map(({ path, edits }) => ({ path, edits })) };
+}
+
+export async function command({ params }: Call): Promise<unknown> {
+  const id = text(params, "command");
+  if (!allowed(setting<string[]>("allowedCommands"), id)) {
+    throw new Failure("denied", `The command ${id} is not among those that the person allows. They can add it to the setting ward.allowedCommands.`);
+  }
+  if (!(await vscode.commands.getCommands(true)).includes(id)) throw new Failure("not_found", `There is no command ${id}.`);
+  const result: unknown = await vscode.commands.executeCommand(id, ...(Array.isArray(params.arguments) ? (params.arguments as unknown[]) : []));
+  return { result: plain(result) };
+}
+
+/** What of an answer is data. */
+function plain(value: unknown): unknown {
+  try {
+    const text = JSON.stringify(value);
+    return text === undefined || text.length > 256 * 1024 ? null : JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+export async function task({ place, params, signal }: Call): Promise<unknown> {
+  const name = text(params, "task");
+  if (!allowed(setting<string[]>("allowedTasks"), name)) {
+    throw new Failure("denied", `The task ${name} is not among those that the person allows. They can add it to the setting ward.allowedTasks.`);
+  }
+  const here = (task: vscode.Task) => typeof task.scope !== "object" || task.scope.uri.toString() === place.folder.uri.toString();
+  const fitting = (await vscode.tasks.fetchTasks()).filter((task) => (task.name === name || `${task.source}: ${task.name}` === name) && here(task));
+  const [only, ...others] = fitting;
+  if (!only) throw new Failure("not_found", `There is no task ${name} in this folder.`);
+  if (others.length > 0) throw new Failure("ambiguous_match", `Several tasks are called ${name}: ${fitting.map((task) => `${task.source}: ${task.name}`).join(", ")}.`);
+  const listening: vscode.Disposable[] = [];
+  try {
+    const execution = await vscode.tasks.executeTask(only);
+    const code = new Promise<number | undefined>((resolve) => {
+      listening.push(
+        vscode.tasks.onDidEndTaskProcess((event) => event.execution === execution && resolve(event.exitCode)),
+        // A task without a process of its own.
+        vscode.tasks.onDidEndTask((event) => event.execution === execution && setTimeout(() => resolve(undefined), 500)),
+      );
+    });
+    signal.addEventListener("abort", () => execution.terminate(), { once: true });
+    const exit = await code;
+    return exit === undefined ? {} : { exit_code: exit };
+  } finally {
+    for (const one of listening) one.dispose();
+  }
+}
+
+const SCHEME = "ward-proposed";
+
+/** Proposed changes: shown beside what is there, until the person accepts or rejects. */
+export class Diffs implements vscode.Disposable {
+  #proposed = new Map<string, string>();
+  #changed = new vscode.EventEmitter<vscode.Uri>();
+  #provider = vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
+    onDidChange: this.#changed.event,
+    provideTextDocumentContent: (uri) => this.#proposed.get(uri.query) ?? "",
+  });
+  #count = 0;
+
+  async show({ place, params, signal }: Call): Promise<unknown> {
+    const { uri, shown } = await place.path(text(params, "path"));
+    const content = text(params, "content");
+    const title = optional(params, "title") ?? `${shown}: a proposed change`;
+    const there = await exists(uri);
+    if (there && textOf(await bytesOf(uri)) === undefined) throw new Failure("bad_encoding", `${shown} is not UTF-8 text, so no change of it can be shown.`);
+    const key = String(++this.#count);
+    this.#proposed.set(key, content);
+    const right = vscode.Uri.from({ scheme: SCHEME, path: uri.path, query: key });
+    const left = there ? uri : vscode.Uri.from({ scheme: SCHEME, path: uri.path, query: "nothing" });
+    try {
+      await vscode.commands.executeCommand("vscode.diff", left, right, title, { preserveFocus: true, preview: false });
+      const closed = new Promise<undefined>((resolve) => {
+        const listening = vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
+          if (closed.some((tab) => isOurs(tab, right))) (listening.dispose(), resolve(undefined));
+        });
+        signal.addEventListener("abort", () => (listening.dispose(), resolve(undefined)), { once: true });
+      });
+      const answer = await Promise.race([closed, vscode.window.showInformationMessage(`${title}\n${shown}`, "Accept", "Reject")]);
+      if (signal.aborted || answer !== "Accept") return { accepted: false };
+      if (!there) await vscode.workspace.fs.writeFile(uri, new Uint8Array());
+      return { accepted: true, digest: digest(await change(uri, content)) };
+    } finally {
+      this.#proposed.delete(key);
+      const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => isOurs(tab, right));
+      if (tabs.length > 0) await vscode.window.tabGroups.close(tabs).then(undefined, () => {});
+    }
+  }
+
+  dispose(): void {
+    this.#provider.dispose();
+    this.#changed.dispose();
+  }
+}
+
+function isOurs(tab: vscode.Tab, right: vscode.Uri): boolean {
+  return tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.toString() === right.toString();
+}

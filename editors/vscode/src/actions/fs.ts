@@ -1,0 +1,255 @@
+// File actions through the editor: reads see unsaved changes, writes happen in its buffers.
+
+import * as disk from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Worker } from "node:worker_threads";
+import * as vscode from "vscode";
+import { applied, type Edit, unified } from "../edits";
+import { asFailure, Failure } from "../failure";
+import { bytesOf, change, digest, exists, expected, MAX_FILE, openBuffer, textOf } from "./document";
+import type { Call } from "./index";
+import { number, optional, text } from "./place";
+import type { Found, Wanted } from "./search-worker";
+
+const MAX_ANSWER = 1024 * 1024;
+const MAX_ENTRIES = 10_000;
+const MAX_SEARCHED = 4 * 1024 * 1024;
+
+export async function read({ place, params }: Call): Promise<unknown> {
+  const { uri, shown } = await place.path(text(params, "path"));
+  const bytes = await bytesOf(uri);
+  const asked = optional(params, "encoding");
+  const about = { size: bytes.byteLength, digest: digest(bytes) };
+  const words = asked === "base64" ? undefined : textOf(bytes);
+  if (words === undefined) {
+    if (asked === "utf-8" || asked === "utf8") throw new Failure("bad_encoding", `${shown} is not UTF-8 text. Read it with \`encoding: "base64"\`.`);
+    const whole = bytes.byteLength <= MAX_ANSWER;
+    return { content: Buffer.from(bytes.subarray(0, MAX_ANSWER)).toString("base64"), encoding: "base64", ...about, truncated: !whole, ...(!whole && { cut: bytes.byteLength - MAX_ANSWER }) };
+  }
+  const [offset, limit] = [number(params, "offset") ?? 1, number(params, "limit") ?? Infinity];
+  const lines = words.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  let content = "";
+  let at = Math.max(0, offset - 1);
+  let cut = 0;
+  for (let taken = 0; at < lines.length && taken < limit; at++, taken++) {
+    const line = lines[at] ?? "";
+    if (content.length + line.length > MAX_ANSWER) {
+      if (content !== "") break;
+      content = line.slice(0, MAX_ANSWER);
+      cut = Buffer.byteLength(line) - Buffer.byteLength(content);
+    } else content += line;
+  }
+  const more = at < lines.length;
+  return { content, encoding: "utf-8", ...about, truncated: more || cut > 0, ...(more && { next_offset: at + 1 }), ...(cut > 0 && { cut }) };
+}
+
+interface Entry {
+  path: string;
+  kind: "file" | "directory" | "symlink" | "other";
+  size?: number;
+  modified?: number;
+  target?: string;
+}
+
+async function entry(path: string, shown: string): Promise<Entry> {
+  const found = await disk.lstat(path);
+  const modified = Math.floor(found.mtimeMs);
+  if (found.isSymbolicLink()) return { path: shown, kind: "symlink", modified, target: await disk.readlink(path) };
+  if (found.isDirectory()) return { path: shown, kind: "directory", modified };
+  return found.isFile() ? { path: shown, kind: "file", size: found.size, modified } : { path: shown, kind: "other", modified };
+}
+
+const sorted = (entries: Entry[]) => entries.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+
+export async function list({ place, params, signal }: Call): Promise<unknown> {
+  const top = await place.path(text(params, "path", "."));
+  const depth = number(params, "depth") ?? 1;
+  const hidden = params.hidden === true;
+  const entries: Entry[] = [];
+  const walk = async (folder: string, left: number): Promise<void> => {
+    for (const name of (await disk.readdir(folder)).sort()) {
+      if (signal.aborted || entries.length > MAX_ENTRIES) return;
+      if (!hidden && name.startsWith(".")) continue;
+      const path = join(folder, name);
+      const one = await entry(path, place.shown(path)).catch(() => undefined);
+      if (!one) continue;
+      entries.push(one);
+      if (one.kind === "directory" && left > 1) await walk(path, left - 1);
+    }
+  };
+  await walk(top.real, depth);
+  return { entries: sorted(entries.slice(0, MAX_ENTRIES)), truncated: entries.length > MAX_ENTRIES };
+}
+
+export async function stat({ place, params }: Call): Promise<unknown> {
+  const { real, shown } = await place.path(text(params, "path"), "keep");
+  return { entries: [await entry(real, shown)], truncated: false };
+}
+
+/** The editor's own search for files: what is excluded there is left out here, and so is whatever a
+ *  link leads out to. */
+async function found({ place, signal }: Call, top: string, pattern: string): Promise<{ files: { real: string; shown: string; uri: vscode.Uri }[]; truncated: boolean }> {
+  const source = new vscode.CancellationTokenSource();
+  const stop = () => source.cancel();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const uris = await vscode.workspace.findFiles(new vscode.RelativePattern(vscode.Uri.file(top), pattern), undefined, MAX_ENTRIES + 1, source.token);
+    const files = [];
+    for (const uri of uris.slice(0, MAX_ENTRIES)) {
+      const path = await place.path(uri.fsPath).catch(() => undefined);
+      if (path) files.push({ ...path, shown: place.shown(uri.fsPath), uri });
+    }
+    return { files: files.sort((a, b) => (a.shown < b.shown ? -1 : 1)), truncated: uris.length > MAX_ENTRIES };
+  } finally {
+    signal.removeEventListener("abort", stop);
+    source.dispose();
+  }
+}
+
+export async function glob(call: Call): Promise<unknown> {
+  const top = await call.place.path(text(call.params, "path", "."));
+  const { files, truncated } = await found(call, top.real, text(call.params, "pattern"));
+  const entries = await Promise.all(files.map(({ uri, shown }) => entry(uri.fsPath, shown).catch(() => undefined)));
+  return { entries: sorted(entries.filter((one) => one !== undefined)), truncated };
+}
+
+/** Lines that fit. A worker reads them, so that no pattern can hold up the editor. */
+export async function search(call: Call): Promise<unknown> {
+  const { place, params, signal } = call;
+  const top = await place.path(text(params, "path", "."));
+  const wanted: Wanted = { pattern: text(params, "pattern"), context: Math.min(number(params, "context") ?? 0, 20), limit: Math.min(number(params, "limit") ?? 200, 10_000) };
+  const given = optional(params, "glob");
+  const isFolder = ((await vscode.workspace.fs.stat(top.uri)).type & vscode.FileType.Directory) !== 0;
+  const leaveOut = given?.startsWith("!");
+  const pattern = given === undefined || leaveOut ? "**" : given.includes("/") ? given : `**/${given}`;
+  let { files, truncated } = isFolder ? await found(call, top.real, pattern) : { files: [{ ...top }], truncated: false };
+  if (leaveOut && given) {
+    const without = given.slice(1);
+    const out = new Set((await found(call, top.real, without.includes("/") ? without : `**/${without}`)).files.map(({ real }) => real));
+    files = files.filter(({ real }) => !out.has(real));
+  }
+  const worker = new Worker(join(__dirname, "search.js"), { workerData: wanted });
+  try {
+    const answer = new Promise<Found>((resolve, reject) => {
+      worker.once("message", resolve);
+      worker.once("error", (error) => reject(/Invalid regular expression/.test(error.message) ? new Failure("bad_pattern", `The pattern cannot be read: ${error.message}`) : error));
+      signal.addEventListener("abort", () => reject(new Failure("cancelled", "It was stopped.")), { once: true });
+    });
+    answer.catch(() => {});
+    for (const { uri, shown } of files) {
+      if (signal.aborted) break;
+      const buffer = openBuffer(uri);
+      if (buffer?.isDirty) worker.postMessage({ path: shown, text: buffer.getText() });
+      else {
+        const size = await disk.stat(uri.fsPath).then(({ size }) => size, () => Infinity);
+        if (size <= MAX_SEARCHED) worker.postMessage({ path: shown, file: uri.fsPath });
+      }
+    }
+    worker.postMessage(null);
+    const { matches, more } = await answer;
+    return { matches, truncated: more || truncated };
+  } finally {
+    void worker.terminate();
+  }
+}
+
+function decoded(params: Record<string, unknown>): { content: string; bytes: Uint8Array; isText: boolean } {
+  const content = text(params, "content");
+  if (params.encoding !== "base64") return { content, bytes: Buffer.from(content), isText: true };
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(content)) throw new Failure("bad_encoding", "The content is not base64. Send standard base64 with padding, or text without `encoding`.");
+  const bytes = Buffer.from(content, "base64");
+  const words = textOf(bytes);
+  return { content: words ?? "", bytes, isText: words !== undefined && !words.includes("\0") };
+}
+
+export async function write({ place, params }: Call): Promise<unknown> {
+  const { uri, shown, real } = await place.path(text(params, "path"));
+  const { content, bytes, isText } = decoded(params);
+  if (bytes.byteLength > MAX_FILE) throw new Failure("too_large", `It would have ${bytes.byteLength} bytes; at most ${MAX_FILE} are written.`);
+  const mode = permissions(params);
+  const there = await exists(uri);
+  if (there && there.type & vscode.FileType.Directory) throw new Failure("not_a_file", `${shown} is a folder.`);
+  const before = there || openBuffer(uri)?.isDirty ? await bytesOf(uri) : undefined;
+  expected(optional(params, "expect"), before, shown);
+  let now: Uint8Array = bytes;
+  if (isText && (before === undefined || textOf(before) !== undefined)) {
+    if (!there) {
+      const edit = new vscode.WorkspaceEdit();
+      edit.createFile(uri, { ignoreIfExists: true });
+      await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
+      if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not make ${shown}.`);
+    }
+    now = await change(uri, content);
+  } else {
+    await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
+    await vscode.workspace.fs.writeFile(uri, bytes);
+  }
+  if (mode !== undefined) await disk.chmod(real, mode);
+  return { digest: digest(now), created: !there };
+}
+
+function permissions(params: Record<string, unknown>): number | undefined {
+  const mode = optional(params, "mode");
+  if (mode === undefined) return undefined;
+  if (!/^[0-7]{3}$/.test(mode)) throw new Failure("invalid_params", "`mode` is written like `755`.");
+  return Number.parseInt(mode, 8);
+}
+
+export async function edit({ place, params }: Call): Promise<unknown> {
+  const { uri, shown } = await place.path(text(params, "path"));
+  const bytes = await bytesOf(uri);
+  expected(optional(params, "expect"), bytes, shown);
+  if (textOf(bytes) === undefined) throw new Failure("bad_encoding", `${shown} is not UTF-8 text, so it cannot be edited. Use fs.write with \`encoding: "base64"\`.`);
+  const edits = Array.isArray(params.edits) ? (params.edits as unknown[]) : [];
+  const wanted: Edit[] = edits.map((one) => {
+    const each = (one ?? {}) as Record<string, unknown>;
+    return { old: text(each, "old"), new: text(each, "new"), all: each.all === true };
+  });
+  const old = (await vscode.workspace.openTextDocument(uri)).getText();
+  const now = await change(uri, applied(old, wanted, shown));
+  return { digest: digest(now), diff: unified(shown, old, textOf(now) ?? "") };
+}
+
+export async function mkdir({ place, params }: Call): Promise<unknown> {
+  const { uri, shown, real } = await place.path(text(params, "path"));
+  const there = await exists(uri);
+  if (there) {
+    if (there.type & vscode.FileType.Directory) return { changed: false };
+    throw new Failure("already_exists", `${shown} is there already, and is no folder.`);
+  }
+  const mode = permissions(params);
+  await vscode.workspace.fs.createDirectory(uri);
+  if (mode !== undefined) await disk.chmod(real, mode);
+  return { changed: true };
+}
+
+export async function move({ place, params }: Call): Promise<unknown> {
+  const from = await place.path(text(params, "from"), "keep");
+  const to = await place.path(text(params, "to"), "keep");
+  const replace = params.replace === true;
+  if (place.roots.includes(from.real)) throw new Failure("invalid_params", "A folder of the window is not moved.");
+  await disk.lstat(from.real);
+  const there = await disk.lstat(to.real).catch(() => undefined);
+  if (there && (!replace || there.isDirectory())) throw new Failure("already_exists", `${to.shown} is there already.`);
+  await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(to.real)));
+  const edit = new vscode.WorkspaceEdit();
+  edit.renameFile(from.uri, to.uri, { overwrite: replace });
+  if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not move ${from.shown}.`);
+  return { changed: true };
+}
+
+export async function remove({ place, params }: Call): Promise<unknown> {
+  const { uri, shown, real } = await place.path(text(params, "path"), "keep");
+  const recursive = params.recursive === true;
+  if (place.roots.includes(real)) throw new Failure("invalid_params", "A folder of the window is not deleted.");
+  const there = await disk.lstat(real);
+  if (there.isDirectory() && !recursive && (await disk.readdir(real)).length > 0) throw new Failure("not_empty", `${shown} has entries. Give \`recursive\` to delete them too.`);
+  // The editor would ask about what a link leads to.
+  if (there.isSymbolicLink()) await disk.unlink(real);
+  else {
+    const edit = new vscode.WorkspaceEdit();
+    edit.deleteFile(uri, { recursive: recursive || there.isDirectory() });
+    if (!(await vscode.workspace.applyEdit(edit))) throw asFailure(new Error(`The editor did not delete ${shown}.`));
+  }
+  return { changed: true };
+}

@@ -1,0 +1,214 @@
+// terminal.run in the integrated terminal: typed where the person sees it, its output as it comes, its
+// true exit code through the shell's integration. A shell without one gets no command typed into it:
+// it runs as a process of its own, and its output is shown in a terminal that says so.
+
+import { spawn } from "node:child_process";
+import * as vscode from "vscode";
+import { Failure } from "../failure";
+import { setting } from "../find";
+import { Kept, Plain } from "../output";
+import { lineOf, typed } from "../shell";
+import type { Call } from "./index";
+import { number, optional } from "./place";
+
+const NAME = "Ward";
+/** How long a command that was interrupted may take to end. */
+const GRACE_MS = 2000;
+
+interface Run {
+  line: string;
+  cwd: vscode.Uri;
+  env: Record<string, string>;
+  timeout: number | undefined;
+}
+
+interface Ended {
+  exit_code?: number;
+  signal?: string;
+}
+
+export class Terminals implements vscode.Disposable {
+  /** Terminals of ours in which nothing runs. */
+  #idle = new Set<vscode.Terminal>();
+  #all = new Set<vscode.Terminal>();
+  #closed = vscode.window.onDidCloseTerminal((terminal) => {
+    this.#idle.delete(terminal);
+    this.#all.delete(terminal);
+  });
+
+  async run(call: Call): Promise<unknown> {
+    const run = await asked(call);
+    const started = Date.now();
+    const [out, error] = [new Kept(), new Kept()];
+    const timing = new AbortController();
+    const timer = run.timeout === undefined ? undefined : setTimeout(() => timing.abort(), run.timeout);
+    const stop = AbortSignal.any([call.signal, timing.signal]);
+    let ended: Ended;
+    try {
+      const terminal = await this.#terminal(run);
+      ended = terminal?.shellIntegration
+        ? await this.#typed(terminal, terminal.shellIntegration, run, call, out, stop)
+        : await alone(run, call, out, error, stop);
+    } finally {
+      clearTimeout(timer);
+    }
+    if (call.signal.aborted) throw new Failure("cancelled", "It was stopped.");
+    const cut = { stdout: out.cut, stderr: error.cut };
+    const truncated = cut.stdout + cut.stderr > 0;
+    return {
+      ...ended,
+      stdout: out.text,
+      stderr: error.text,
+      duration_ms: Date.now() - started,
+      timed_out: timing.signal.aborted,
+      truncated,
+      ...(truncated && { cut }),
+      sandbox: { tier: "none" },
+    };
+  }
+
+  /** A terminal of ours whose shell reports what it runs, in this folder; nothing where none does. */
+  async #terminal({ cwd, env }: Run): Promise<vscode.Terminal | undefined> {
+    const plain = Object.keys(env).length === 0;
+    const idle = [...this.#idle].find((terminal) => plain && terminal.exitStatus === undefined && terminal.shellIntegration?.cwd?.fsPath === cwd.fsPath);
+    if (idle) {
+      this.#idle.delete(idle);
+      idle.show(true);
+      return idle;
+    }
+    const terminal = vscode.window.createTerminal({ name: NAME, cwd, env, iconPath: new vscode.ThemeIcon("shield"), isTransient: true });
+    this.#all.add(terminal);
+    terminal.show(true);
+    if (await integrated(terminal)) return terminal;
+    this.#all.delete(terminal);
+    terminal.dispose();
+    return undefined;
+  }
+
+  async #typed(terminal: vscode.Terminal, shell: vscode.TerminalShellIntegration, run: Run, call: Call, out: Kept, stop: AbortSignal): Promise<Ended> {
+    const listening: vscode.Disposable[] = [];
+    try {
+      let execution: vscode.TerminalShellExecution | undefined;
+      const ended = new Promise<Ended>((resolve) => {
+        listening.push(
+          vscode.window.onDidEndTerminalShellExecution((event) => {
+            if (event.execution === execution) resolve(event.exitCode === undefined ? {} : { exit_code: event.exitCode });
+          }),
+          vscode.window.onDidCloseTerminal((closed) => {
+            if (closed !== terminal) return;
+            resolve(closed.exitStatus?.code === undefined ? { signal: "SIGHUP" } : { exit_code: closed.exitStatus.code });
+          }),
+        );
+      });
+      execution = shell.executeCommand(typed(run.line));
+      const reading = this.#read(execution, call, out);
+      const halt = () => void interrupt(terminal, ended);
+      if (stop.aborted) halt();
+      else stop.addEventListener("abort", halt, { once: true });
+      const end = await ended;
+      stop.removeEventListener("abort", halt);
+      // What it printed last may still be on its way; a stream that never ends is not waited for.
+      await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, 1000))]);
+      if (terminal.exitStatus === undefined && !stop.aborted) this.#idle.add(terminal);
+      return stop.aborted ? { signal: "SIGINT" } : end;
+    } finally {
+      for (const one of listening) one.dispose();
+    }
+  }
+
+  async #read(execution: vscode.TerminalShellExecution, call: Call, out: Kept): Promise<void> {
+    const plain = new Plain();
+    const take = (text: string) => {
+      out.push(text);
+      call.output.push("stdout", text);
+    };
+    for await (const data of execution.read()) take(plain.push(data));
+    take(plain.end());
+  }
+
+  dispose(): void {
+    this.#closed.dispose();
+    for (const terminal of this.#all) terminal.dispose();
+  }
+}
+
+async function asked({ place, params }: Call): Promise<Run> {
+  const command = optional(params, "command");
+  const argv = Array.isArray(params.argv) ? params.argv.map(String) : undefined;
+  if ((command === undefined) === (argv === undefined)) throw new Failure("invalid_params", "Give either `command` or `argv`.");
+  if (params.background === true) throw new Failure("not_capable", "The editor's terminal runs a command to its end. Use the local runtime for one in the background.");
+  if (params.stdin !== undefined && params.stdin !== null) throw new Failure("not_capable", "The editor's terminal has no standard input to give. Use a here-document, or the local runtime.");
+  const { uri } = await place.path(optional(params, "cwd") ?? ".");
+  const env = Object.fromEntries(Object.entries((params.env ?? {}) as Record<string, unknown>).map(([name, value]) => [name, String(value)]));
+  return { line: command ?? lineOf(argv ?? []), cwd: uri, env, timeout: number(params, "timeout_ms") };
+}
+
+/** Whether its shell says what it runs, after a moment. */
+async function integrated(terminal: vscode.Terminal): Promise<boolean> {
+  if (terminal.shellIntegration) return true;
+  const listening: vscode.Disposable[] = [];
+  try {
+    return await new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(false), setting<number>("shellIntegrationTimeout") * 1000);
+      const is = (answer: boolean) => (clearTimeout(timer), resolve(answer));
+      listening.push(
+        vscode.window.onDidChangeTerminalShellIntegration((event) => event.terminal === terminal && is(true)),
+        vscode.window.onDidCloseTerminal((closed) => closed === terminal && is(false)),
+      );
+    });
+  } finally {
+    for (const one of listening) one.dispose();
+  }
+}
+
+/** Ctrl-C; where that does not help, the terminal is closed, which ends all that runs in it. */
+async function interrupt(terminal: vscode.Terminal, ended: Promise<unknown>): Promise<void> {
+  terminal.sendText("\x03", false);
+  const over = await Promise.race([ended.then(() => true), new Promise<false>((resolve) => setTimeout(() => resolve(false), GRACE_MS))]);
+  if (!over) terminal.dispose();
+}
+
+/** The command as a process of its own, shown in a terminal. */
+async function alone(run: Run, call: Call, out: Kept, error: Kept, stop: AbortSignal): Promise<Ended> {
+  const write = new vscode.EventEmitter<string>();
+  const child = spawn("sh", ["-c", run.line], { cwd: run.cwd.fsPath, env: { ...process.env, ...run.env }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const kill = () => {
+    if (child.pid === undefined || child.exitCode !== null) return;
+    try {
+      // It leads a group of its own: all of it ends.
+      process.kill(-child.pid, "SIGTERM");
+      setTimeout(() => child.exitCode === null && child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), GRACE_MS).unref();
+    } catch {
+      // It has ended.
+    }
+  };
+  const terminal = vscode.window.createTerminal({
+    name: NAME,
+    iconPath: new vscode.ThemeIcon("shield"),
+    isTransient: true,
+    pty: {
+      onDidWrite: write.event,
+      open: () => write.fire(`\x1b[2mThis shell does not report commands, so Ward runs this beside it.\x1b[0m\r\n$ ${run.line.replaceAll("\n", "\r\n")}\r\n`),
+      close: kill,
+      handleInput: (data: string) => data === "\x03" && kill(),
+    },
+  });
+  terminal.show(true);
+  for (const [stream, from, kept] of [["stdout", child.stdout, out], ["stderr", child.stderr, error]] as const) {
+    from.setEncoding("utf8");
+    from.on("data", (data: string) => {
+      kept.push(data);
+      call.output.push(stream, data);
+      write.fire(data.replaceAll(/\r?\n/g, "\r\n"));
+    });
+  }
+  if (stop.aborted) kill();
+  else stop.addEventListener("abort", kill, { once: true });
+  return new Promise<Ended>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => {
+      write.fire(`\x1b[2m${code === null ? `ended by ${signal}` : `exit code ${code}`}\x1b[0m\r\n`);
+      resolve(code === null ? { signal: signal ?? "SIGKILL" } : { exit_code: code });
+    });
+  });
+}

@@ -1,0 +1,236 @@
+// The chat: Ward's own page in a webview of the side bar. The page reaches nothing but this extension,
+// which asks Ward for it: so the token never enters the page, and a window that is used from afar
+// works as well.
+
+import * as vscode from "vscode";
+import { randomBytes } from "node:crypto";
+import { Assets } from "./assets";
+import type { Connection } from "./connection";
+import { message } from "./connection";
+import type { FromPage, ToPage } from "./webview/messages";
+import type { Ward } from "./ward";
+
+export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
+  static readonly id = "ward.chat";
+  #view: vscode.WebviewView | undefined;
+  #shown: Ward | undefined;
+  #under = new Map<number, AbortController>();
+  #ready = false;
+  /** What to do once the page is there. */
+  #later: ToPage[] = [];
+  #count = 0;
+  #hidden = new vscode.EventEmitter<void>();
+  #subscription: vscode.Disposable;
+  #assets: Assets;
+
+  readonly onDidHide = this.#hidden.event;
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly connection: Connection,
+    private readonly log: vscode.LogOutputChannel,
+    /** What a session that is begun in the page is begun with. */
+    private readonly begin: () => Promise<Record<string, unknown>>,
+  ) {
+    this.#assets = new Assets(context.globalStorageUri);
+    this.#subscription = connection.onDidChange(() => void this.#draw());
+  }
+
+  get visible(): boolean {
+    return this.#view?.visible === true && this.#shown !== undefined && vscode.window.state.focused;
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    this.#view = view;
+    view.webview.options = { enableScripts: true, localResourceRoots: [this.#assets.folder, vscode.Uri.joinPath(this.context.extensionUri, "out")] };
+    view.webview.onDidReceiveMessage((said: FromPage) => void this.#hear(said));
+    view.onDidChangeVisibility(() => {
+      if (!view.visible) this.#hidden.fire();
+    });
+    view.onDidDispose(() => {
+      this.#view = this.#shown = undefined;
+      this.#stopAll();
+      this.#hidden.fire();
+    });
+    this.badge(this.#count);
+    this.#shown = undefined;
+    void this.#draw();
+  }
+
+  /** Shows the view, and a place in the page. */
+  async open(hash?: string): Promise<void> {
+    await vscode.commands.executeCommand(`${Chat.id}.focus`);
+    if (hash !== undefined) this.#post({ kind: "go", hash });
+  }
+
+  /** Puts words into the message that is being written. */
+  async add(text: string): Promise<void> {
+    await this.open();
+    this.#post({ kind: "add", text });
+  }
+
+  badge(count: number): void {
+    this.#count = count;
+    if (this.#view) this.#view.badge = count === 0 ? undefined : { value: count, tooltip: `${count} ${count === 1 ? "approval waits" : "approvals wait"} for you` };
+  }
+
+  #post(message: ToPage): void {
+    if (this.#ready) void this.#view?.webview.postMessage(message);
+    else this.#later.push(message);
+  }
+
+  async #draw(): Promise<void> {
+    const view = this.#view;
+    if (!view) return;
+    const { state } = this.connection;
+    if (state.at === "connected") {
+      // Also after a Ward that was lost: the page goes on by itself.
+      if (this.#shown) {
+        this.#shown = state.ward;
+        return;
+      }
+      this.#shown = state.ward;
+      try {
+        view.webview.html = await this.#page(view.webview, state.ward);
+      } catch (error) {
+        this.#shown = undefined;
+        view.webview.html = plain("The page could not be had", message(error), false);
+      }
+    } else if (state.at === "lost") {
+      // The page says so itself.
+    } else {
+      this.#shown = undefined;
+      this.#ready = false;
+      this.#stopAll();
+      view.webview.html = state.at === "connecting"
+        ? plain("Connecting…", "Ward is looked for, and started where it does not run.", false)
+        : plain(state.at === "failed" ? "Not connected" : "This window is not connected", state.at === "failed" ? state.why : "Connected, agents can work in this window: you see what they do, and answer what they ask.", true, view.webview, this.context);
+    }
+  }
+
+  async #page(webview: vscode.Webview, ward: Ward): Promise<string> {
+    this.#ready = false;
+    const { script, style, preload } = await this.#assets.fetch(ward);
+    const nonce = randomBytes(16).toString("base64");
+    const own = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(this.#assets.folder, name)).toString();
+    const boot = webview.asWebviewUri(vscode.Uri.joinPath(this.context.extensionUri, "out", "boot.js")).toString();
+    // Nothing but this extension's and Ward's files; no connection to anywhere.
+    const policy = `default-src 'none'; script-src ${webview.cspSource}; style-src ${webview.cspSource} 'nonce-${nonce}'; img-src ${webview.cspSource} data:; font-src ${webview.cspSource}; base-uri 'none'; form-action 'none'`;
+    return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="csp-nonce" nonce="${nonce}">
+<title>Ward</title>
+<link rel="stylesheet" href="${own(style)}">
+${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("\n")}
+<style nonce="${nonce}">body { padding: 0; }</style>
+</head>
+<body>
+<div id="root"></div>
+<script src="${boot}"></script>
+<script type="module" src="${own(script)}"></script>
+</body>
+</html>`;
+  }
+
+  async #hear(said: FromPage): Promise<void> {
+    switch (said.kind) {
+      case "ready":
+        this.#ready = true;
+        for (const message of this.#later.splice(0)) this.#post(message);
+        return;
+      case "connect":
+        await vscode.commands.executeCommand("ward.connect");
+        return;
+      case "stop":
+        this.#under.get(said.id)?.abort();
+        return;
+      case "ask":
+        await this.#ask(said);
+        return;
+      case "link":
+        if (/^https?:\/\//.test(said.href)) await vscode.env.openExternal(vscode.Uri.parse(said.href));
+    }
+  }
+
+  /** A request of the page, asked of Ward; the answer goes back piece by piece. */
+  async #ask({ id, path, method, headers, body }: Extract<FromPage, { kind: "ask" }>): Promise<void> {
+    const ward = this.connection.ward;
+    // Ward's own address, and nothing that could lead elsewhere.
+    if (!ward || !/^\/(?![/\\])/.test(path)) {
+      this.#post({ kind: "failed", id, why: "Ward is not connected." });
+      return;
+    }
+    const stop = new AbortController();
+    this.#under.set(id, stop);
+    try {
+      const sent = method === "POST" && path === "/sessions" && body !== undefined ? await this.#begun(body) : body;
+      const response = await ward.ask(path, { method, headers, signal: stop.signal, ...(sent !== undefined && { body: sent }) });
+      this.#post({ kind: "answered", id, status: response.status, headers: { "content-type": response.headers.get("content-type") ?? "" } });
+      const decoder = new TextDecoder();
+      if (response.body) {
+        for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) {
+          const data = decoder.decode(bytes, { stream: true });
+          if (data !== "") this.#post({ kind: "piece", id, data });
+        }
+      }
+      this.#post({ kind: "ended", id });
+    } catch (error) {
+      if (!stop.signal.aborted) this.log.debug(`${method} ${path}: ${message(error)}`);
+      this.#post({ kind: "failed", id, why: message(error) });
+    } finally {
+      this.#under.delete(id);
+    }
+  }
+
+  /** A conversation that is begun in this window acts in this window. */
+  async #begun(body: string): Promise<string> {
+    const asked = JSON.parse(body) as Record<string, unknown>;
+    return JSON.stringify({ ...(await this.begin()), ...asked });
+  }
+
+  #stopAll(): void {
+    for (const stop of this.#under.values()) stop.abort();
+    this.#under.clear();
+  }
+
+  dispose(): void {
+    this.#stopAll();
+    this.#subscription.dispose();
+    this.#hidden.dispose();
+  }
+}
+
+/** A page without Ward: what is missing, and a button that mends it. */
+function plain(title: string, text: string, button: boolean, webview?: vscode.Webview, context?: vscode.ExtensionContext): string {
+  const nonce = randomBytes(16).toString("base64");
+  const boot = webview && context ? webview.asWebviewUri(vscode.Uri.joinPath(context.extensionUri, "out", "boot.js")).toString() : undefined;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}'; script-src ${webview?.cspSource ?? "'none'"}">
+<style nonce="${nonce}">
+body { font: var(--vscode-font-size) var(--vscode-font-family); color: var(--vscode-foreground); padding: 4px 20px; }
+h2 { font-size: 1.1em; font-weight: 600; margin: 1em 0 .4em; }
+p { line-height: 1.5; margin: .4em 0 1em; overflow-wrap: anywhere; color: var(--vscode-descriptionForeground); }
+button { font: inherit; width: 100%; padding: 6px 12px; border: 0; border-radius: 2px; cursor: pointer; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
+button:hover { background: var(--vscode-button-hoverBackground); }
+button:focus-visible { outline: 1px solid var(--vscode-focusBorder); outline-offset: 2px; }
+</style>
+</head>
+<body>
+<h2>${escaped(title)}</h2>
+<p>${escaped(text)}</p>
+${button ? `<button id="connect" type="button">Connect This Window</button>` : ""}
+${boot ? `<script src="${boot}"></script>` : ""}
+</body>
+</html>`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

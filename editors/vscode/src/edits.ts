@@ -1,0 +1,70 @@
+// What an edit makes of a text, and how that is told: pure.
+
+import { createTwoFilesPatch, structuredPatch } from "diff";
+import { Failure } from "./failure";
+
+export interface Edit {
+  old: string;
+  new: string;
+  all?: boolean;
+}
+
+/** All edits in order, each on the result of the one before; all or none. */
+export function applied(text: string, edits: readonly Edit[], path: string): string {
+  if (edits.length === 0) throw new Failure("invalid_params", "`edits` of fs.edit is empty. Give at least one {old, new}.");
+  // Who writes an edit does not see which line ends the file has.
+  const crlf = text.includes("\r\n");
+  const fit = (piece: string) => (crlf && !piece.includes("\r") ? piece.replaceAll("\n", "\r\n") : piece);
+  let now = text;
+  for (const [index, edit] of edits.entries()) {
+    const [old, next] = [fit(edit.old), fit(edit.new)];
+    const where = edits.length > 1 ? ` (edit ${index + 1} of ${edits.length})` : "";
+    if (old === "") throw new Failure("invalid_params", `\`old\` is empty${where}. Give the text as it stands there; to make a file, use fs.write.`);
+    const parts = now.split(old);
+    if (parts.length === 1) throw new Failure("no_match", `\`old\` does not occur in ${path}${where}. Read it again: it has to fit to the last blank and line end. Nothing was changed.`);
+    if (parts.length > 2 && !edit.all) {
+      throw new Failure("ambiguous_match", `\`old\` occurs ${parts.length - 1} times in ${path}${where}. Give more of what is around it, or \`all\`. Nothing was changed.`);
+    }
+    now = parts.join(next);
+  }
+  if (now === text) throw new Failure("invalid_params", `The edits leave ${path} as it is.`);
+  return now;
+}
+
+/** A change of whole lines: those from `start` up to `end` (from 0, `end` not among them) become `text`. */
+export interface Hunk {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/** The lines that differ, so that all others, and what is marked on them, stay untouched. */
+export function hunks(old: string, now: string): Hunk[] {
+  const patch = structuredPatch("a", "b", old, now, undefined, undefined, { context: 0 });
+  return patch.hunks.map((hunk) => {
+    // Of a hunk without old lines, the header names the line before it.
+    const start = hunk.oldLines === 0 ? hunk.oldStart : hunk.oldStart - 1;
+    return { start, end: start + hunk.oldLines, text: added(hunk.lines) };
+  });
+}
+
+function added(lines: readonly string[]): string {
+  let text = "";
+  let took = false;
+  for (const line of lines) {
+    // "\ No newline at end of file" is said about the line before it.
+    if (line.startsWith("\\")) {
+      if (took) text = text.slice(0, -1);
+    } else {
+      took = line.startsWith("+");
+      if (took) text += `${line.slice(1)}\n`;
+    }
+  }
+  return text;
+}
+
+/** As the diff of a file is told. */
+export function unified(path: string, old: string, now: string): string {
+  const patch = createTwoFilesPatch(`a/${path}`, `b/${path}`, old, now, undefined, undefined, { context: 3 });
+  return patch.slice(patch.indexOf("---"));
+}

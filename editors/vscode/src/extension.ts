@@ -1,0 +1,199 @@
+// Ward in this editor: puts the parts together, and says what each command does.
+
+import * as vscode from "vscode";
+import { Approvals, type Approval } from "./approvals";
+import { Chat } from "./chat";
+import { Connection, message } from "./connection";
+import { Finder, setting } from "./find";
+import { Status } from "./status";
+
+interface Runtime {
+  runtime_id: string;
+  kind: string;
+  workspace: string;
+  state: string;
+}
+
+/** Where the chat of this window acts, where the person chose; this window otherwise. */
+const CHOSEN = "chat runtime";
+
+let ending: (() => Promise<void>) | undefined;
+
+export function activate(context: vscode.ExtensionContext): void {
+  const log = vscode.window.createOutputChannel("Ward", { log: true });
+  const finder = new Finder(context, log);
+  const { version } = context.extension.packageJSON as { version: string };
+  const connection = new Connection(finder, log, version);
+  const status = new Status();
+  let chosen: { runtime: string; workspace: string } | undefined;
+  const chat: Chat = new Chat(context, connection, log, async () => {
+    if (chosen) return chosen;
+    const here = hereOf(connection);
+    return here ? { runtime: here.runtimeId, workspace: await real(here.folder.uri.fsPath) } : {};
+  });
+  const approvals = new Approvals(connection, () => chat.visible, log);
+  ending = () => connection.disconnect();
+
+  const shown = () => status.show(connection.state, approvals.count);
+  context.subscriptions.push(
+    log,
+    finder,
+    connection,
+    status,
+    chat,
+    approvals,
+    vscode.window.registerWebviewViewProvider(Chat.id, chat),
+    connection.onDidChange((state) => {
+      shown();
+      void vscode.commands.executeCommand("setContext", "ward.connected", state.at === "connected");
+      void vscode.commands.executeCommand("setContext", "ward.wanted", state.at !== "off" && state.at !== "failed");
+    }),
+    approvals.onDidChange((count) => {
+      shown();
+      chat.badge(count);
+    }),
+    chat.onDidHide(() => approvals.chatHidden()),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => void connection.foldersChanged()),
+  );
+
+  /** A command that says what went wrong. */
+  const command = <A extends unknown[]>(name: string, run: (...args: A) => Promise<unknown>) => {
+    const guarded = async (...args: A) => {
+      try {
+        return await run(...args);
+      } catch (error) {
+        log.error(`${name}: ${message(error)}`);
+        const action = await vscode.window.showErrorMessage(`Ward: ${message(error)}`, "Settings", "Log");
+        if (action === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "ward.");
+        if (action === "Log") log.show();
+        return undefined;
+      }
+    };
+    context.subscriptions.push(vscode.commands.registerCommand(name, guarded));
+  };
+
+  const connect = () => vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: "Ward: connecting" }, () => connection.connect("may ask"));
+
+  command("ward.connect", async () => {
+    await connect();
+  });
+  command("ward.disconnect", () => connection.disconnect());
+  command("ward.openChat", async () => {
+    await chat.open();
+    await connect();
+  });
+  command("ward.showApprovals", async (approval?: Approval) => {
+    await connect();
+    await chat.open(approval?.session_id ? `#/session/${encodeURIComponent(approval.session_id)}` : "#/approvals");
+  });
+  command("ward.showStatus", () => showStatus(connection, approvals, finder, log));
+  command("ward.runSelection", async () => {
+    const about = selected();
+    if (!about) throw new Error("Nothing is selected. Select some lines of a file in this window first.");
+    const task = await vscode.window.showInputBox({ title: "Run Selection with Agent", prompt: `What shall the agent do with ${about.where}?`, placeHolder: "explain it, add a test, mend it …" });
+    if (!task?.trim()) return;
+    const ward = await connect();
+    const here = hereOf(connection);
+    const { session_id } = await ward.call<{ session_id: string }>("POST", "/sessions", {
+      input: `${task.trim()}\n\nThis is about ${about.where}:\n\n${about.quoted}`,
+      wait: 0,
+      ...(chosen ?? (here && { runtime: here.runtimeId, workspace: await real(here.folder.uri.fsPath) })),
+    });
+    await chat.open(`#/session/${encodeURIComponent(session_id)}`);
+  });
+  command("ward.addToChat", async (uri?: vscode.Uri) => {
+    const about = uri === undefined || uri.toString() === vscode.window.activeTextEditor?.document.uri.toString() ? selected() : undefined;
+    const file = uri ?? vscode.window.activeTextEditor?.document.uri;
+    await connect();
+    if (about) await chat.add(`${about.where}:\n${about.quoted}\n`);
+    else if (file) await chat.add(`\`${vscode.workspace.asRelativePath(file, false)}\` `);
+  });
+  command("ward.chooseRuntime", async () => {
+    const ward = await connect();
+    const { runtimes } = await ward.call<{ runtimes: Runtime[] }>("GET", "/runtimes");
+    const mine = connection.runtimes;
+    const ids = new Set(mine.map(({ runtimeId }) => runtimeId));
+    const items = await Promise.all(mine.map(async ({ folder, runtimeId }) => ({
+      label: `$(window) This window: ${folder.name}`, description: folder.uri.fsPath, choice: { runtime: runtimeId, workspace: await real(folder.uri.fsPath) },
+    })));
+    for (const { folder } of mine) {
+      items.push({ label: `$(server) The local runtime: ${folder.name}`, description: "confined by the sandbox, outside this editor", choice: { runtime: "local", workspace: await real(folder.uri.fsPath) } });
+    }
+    for (const other of runtimes) {
+      if (other.kind === "local" || ids.has(other.runtime_id)) continue;
+      items.push({ label: `$(multiple-windows) ${other.kind}: ${other.workspace}`, description: other.state, choice: { runtime: other.runtime_id, workspace: other.workspace } });
+    }
+    const picked = await vscode.window.showQuickPick(items, { title: "Where does a conversation that you begin here act?" });
+    if (!picked) return;
+    chosen = ids.has(picked.choice.runtime) && mine.length === 1 ? undefined : picked.choice;
+    await context.workspaceState.update(CHOSEN, chosen?.runtime === "local" ? chosen : undefined);
+  });
+  command("ward.setToken", () => finder.askToken());
+  command("ward.forgetToken", async () => {
+    const { url } = (connection.ward ?? (await finder.find("quiet"))).address;
+    await finder.forgetToken(url);
+    void vscode.window.showInformationMessage(`Ward: the token for ${url} is forgotten.`);
+  });
+
+  chosen = context.workspaceState.get(CHOSEN);
+  void vscode.commands.executeCommand("setContext", "ward.connected", false);
+  if (setting<boolean>("connectOnStartup") && vscode.workspace.workspaceFolders && vscode.workspace.isTrusted) {
+    connection.connect("quiet").catch((error: unknown) => log.warn(`not connected on startup: ${message(error)}`));
+  }
+}
+
+export async function deactivate(): Promise<void> {
+  await ending?.();
+}
+
+/** The folder that the person is in: the active editor's, or the first. */
+function hereOf(connection: Connection): { folder: vscode.WorkspaceFolder; runtimeId: string } | undefined {
+  const active = vscode.window.activeTextEditor?.document.uri;
+  const folder = active && vscode.workspace.getWorkspaceFolder(active);
+  return connection.runtimes.find((one) => one.folder.uri.toString() === folder?.uri.toString()) ?? connection.runtimes[0];
+}
+
+async function real(path: string): Promise<string> {
+  const { realpath } = await import("node:fs/promises");
+  return realpath(path);
+}
+
+/** What is selected, as an agent can read it. */
+function selected(): { where: string; quoted: string } | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor || editor.selection.isEmpty) return undefined;
+  const { document, selection } = editor;
+  const [first, last] = [selection.start.line + 1, selection.end.character === 0 && selection.end.line > selection.start.line ? selection.end.line : selection.end.line + 1];
+  const lines = first === last ? `line ${first}` : `lines ${first} to ${last}`;
+  const text = document.getText(selection);
+  // A fence that is longer than any in the text.
+  const fence = "`".repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length + 1)));
+  return { where: `\`${vscode.workspace.asRelativePath(document.uri, false)}\`, ${lines}`, quoted: `${fence}${document.languageId}\n${text}\n${fence}` };
+}
+
+async function showStatus(connection: Connection, approvals: Approvals, finder: Finder, log: vscode.LogOutputChannel): Promise<void> {
+  const { state } = connection;
+  type Item = vscode.QuickPickItem & { run?: () => unknown };
+  const command = (label: string, name: string): Item => ({ label, run: () => vscode.commands.executeCommand(name) });
+  const line = (label: string, description: string, detail?: string): Item => ({ label, description, ...(detail && { detail }) });
+  const items: Item[] = [];
+  const separator = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  if (state.at === "connected") {
+    items.push(line("$(pass) Connected", `${state.ward.address.url}${finder.startedHere ? ", started by this window" : ""}`));
+    for (const { folder, runtimeId } of connection.runtimes) items.push(line(`$(folder) ${folder.name}`, `runtime ${runtimeId}`, folder.uri.fsPath));
+    items.push(line("$(list-unordered) Agents can do here", connection.capabilities.join(", ")));
+    items.push(line("$(unlock) Not confined", "this window's terminal, tasks and commands count as full mode: they ask"));
+  } else if (state.at === "lost") items.push(line("$(sync) Reconnecting", `try ${state.tries}`, state.why));
+  else if (state.at === "failed") items.push(line("$(warning) Not connected", "", state.why));
+  else items.push(line(state.at === "off" ? "$(circle-slash) Not connected" : "$(sync) Connecting", ""));
+  for (const folder of vscode.workspace.workspaceFolders ?? []) {
+    if (folder.uri.scheme !== "file") items.push(line(`$(cloud) ${folder.name}`, `${folder.uri.scheme}: is no folder on a disk; agents cannot act in it`));
+  }
+  items.push(separator("commands"));
+  if (state.at === "connected" || state.at === "lost") {
+    items.push({ label: `Show Approvals${approvals.count > 0 ? ` (${approvals.count})` : ""}`, run: () => vscode.commands.executeCommand("ward.showApprovals") }, command("Open Chat", "ward.openChat"), command("Disconnect", "ward.disconnect"));
+  } else items.push(command("Connect This Window", "ward.connect"));
+  items.push({ label: "Show Log", run: () => log.show() }, { label: "Settings", run: () => vscode.commands.executeCommand("workbench.action.openSettings", "ward.") });
+  const picked = await vscode.window.showQuickPick(items, { title: "Ward", placeHolder: "The state of this window" });
+  await picked?.run?.();
+}

@@ -1,0 +1,67 @@
+// Ward over HTTP, as this person: calls, and events as they come.
+
+export interface Address {
+  url: string;
+  token: string;
+}
+
+/** Ward said no, and why. */
+export class Refused extends Error {
+  constructor(readonly status: number, readonly kind: string, message: string) {
+    super(message);
+  }
+}
+
+export interface Told {
+  event: string;
+  data: unknown;
+}
+
+export class Ward {
+  constructor(readonly address: Address) {}
+
+  /** Any request; the token goes with it, and nowhere else. */
+  ask(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set("authorization", `Bearer ${this.address.token}`);
+    return fetch(this.address.url + path, { ...init, headers, redirect: "error" });
+  }
+
+  async call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+    const response = await this.ask(path, {
+      method,
+      signal: signal ?? AbortSignal.timeout(15_000),
+      ...(body !== undefined && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    });
+    if (!response.ok) {
+      const said = (await response.json().catch(() => ({}))) as { error?: string; kind?: string };
+      throw new Refused(response.status, said.kind ?? "", said.error ?? `Ward answered ${response.status}.`);
+    }
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  /** Events until the connection ends, or nothing was heard for too long: Ward shows every 15 s that it is there. */
+  async *events(path: string, signal: AbortSignal): AsyncGenerator<Told> {
+    const silent = new AbortController();
+    let timer = setTimeout(() => silent.abort(), 40_000);
+    try {
+      const response = await this.ask(path, { headers: { accept: "text/event-stream" }, signal: AbortSignal.any([signal, silent.signal]) });
+      if (!response.ok || !response.body) throw new Refused(response.status, "", `Ward answered ${response.status}.`);
+      const decoder = new TextDecoder();
+      let rest = "";
+      for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) {
+        clearTimeout(timer);
+        timer = setTimeout(() => silent.abort(), 40_000);
+        rest += decoder.decode(bytes, { stream: true });
+        for (let end: number; (end = rest.indexOf("\n\n")) >= 0; rest = rest.slice(end + 2)) {
+          const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, "m").exec(rest.slice(0, end))?.[1];
+          const data = field("data");
+          if (data !== undefined) yield { event: field("event") ?? "message", data: JSON.parse(data) };
+        }
+      }
+    } finally {
+      clearTimeout(timer);
+      silent.abort();
+    }
+  }
+}
