@@ -17,6 +17,7 @@
 mod error;
 mod event;
 mod name;
+pub mod replica;
 mod seq;
 
 use std::future::Future;
