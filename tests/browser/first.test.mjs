@@ -117,10 +117,10 @@ test("retry asks the last message again, in a copy", limit, async (t) => {
   const it = await serve(t, { env: scripted.env });
   const { page } = await open(t, it);
   const first = await begin(it, page, "First.");
-  await page.getByText("One.").waitFor();
+  await page.locator(".said").getByText("One.").waitFor();
   await idle(page);
   await say(page, "Second.");
-  await page.getByText("Two.").waitFor();
+  await page.locator(".said").getByText("Two.").waitFor();
   await idle(page);
   await page.locator(".me-row").last().hover();
   await page.locator(".me-row").last().getByRole("button", { name: "retry" }).click();

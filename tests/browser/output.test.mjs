@@ -24,24 +24,25 @@ test("100,000 lines of output are all there, and only what can be seen is drawn"
   const rows = () => output.locator(".term-line").count();
   assert.ok((await rows()) < 200, `${await rows()} rows are drawn`);
   await output.getByText("100000", { exact: true }).waitFor();
-  // Through all of it in sixty steps: each frame in time.
-  const slowest = await output.evaluate(async (box) => {
+  // Through all of it in sixty steps. A machine that does other things delays some frames, so the
+  // usual step is looked at.
+  const usual = await output.evaluate(async (box) => {
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-    let slowest = 0;
+    const steps = [];
     for (let step = 0; step <= 60; step++) {
       const before = performance.now();
       box.scrollTop = (box.scrollHeight * step) / 60;
       await frame();
       await frame();
-      slowest = Math.max(slowest, performance.now() - before);
+      steps.push(performance.now() - before);
     }
     box.scrollTop = box.scrollHeight / 2;
     await frame();
     await frame();
-    return slowest;
+    return steps.sort((a, b) => a - b)[30];
   });
-  t.diagnostic(`slowest step of two frames: ${slowest.toFixed(0)} ms`);
-  assert.ok(slowest < 500, `a step took ${slowest} ms`);
+  t.diagnostic(`the usual step of two frames: ${usual.toFixed(0)} ms`);
+  assert.ok(usual < 120, `a step takes ${usual} ms`);
   const middle = Number((await output.locator(".term-line").nth(40).innerText()).trim());
   assert.ok(middle > 49_000 && middle < 51_000, `the middle shows line ${middle}`);
   assert.ok((await rows()) < 200);
