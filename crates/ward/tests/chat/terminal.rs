@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
@@ -114,8 +114,10 @@ impl Terminal {
 
     #[track_caller]
     fn waits(&mut self, what: &str, until: impl Fn(&str) -> bool) {
+        // For all of it: a terminal that counts seconds is never silent.
+        let end = Instant::now() + PATIENCE;
         while !until(&self.screen()) {
-            match self.printed.recv_timeout(PATIENCE) {
+            match self.printed.recv_timeout(end - Instant::now()) {
                 Ok(bytes) => self.takes(&bytes),
                 Err(error) => panic!("waited for {what:?} ({error}), saw:\n{}", self.screen()),
             }
@@ -140,7 +142,8 @@ impl Terminal {
     /// Waits for its end, and returns whether it went well and what was seen last.
     #[track_caller]
     pub(crate) fn ends(mut self) -> (bool, String) {
-        while let Ok(bytes) = self.printed.recv_timeout(PATIENCE) {
+        let end = Instant::now() + PATIENCE;
+        while let Ok(bytes) = self.printed.recv_timeout(end - Instant::now()) {
             self.takes(&bytes);
         }
         let status = self.child.wait().unwrap();
