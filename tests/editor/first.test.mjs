@@ -3,19 +3,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { closeBrowser, folder, home, limit, open, rm, serve, workbench } from "./workbench.mjs";
+import { folder, limit, open, stage } from "./workbench.mjs";
 
-let at, ward, bench;
-before(async () => {
-  at = await home();
-  ward = await serve(at);
-  bench = await workbench(at, { "ward.url": ward.url });
-}, limit);
-after(async () => {
-  await closeBrowser();
-  await bench?.end();
-  await ward?.kill();
-  await rm(at, { recursive: true, force: true });
+let at, ward, bench, end;
+before(async () => ({ at, ward, bench, end } = await stage()), limit);
+after(() => end());
 });
 
 test("a window connects, is registered, and reads a file", limit, async (t) => {

@@ -97,11 +97,39 @@ export async function serve(home) {
     const { status, body } = await it.call("POST", "/actions", { action, params, runtime, workspace, ...more });
     return body.outcome ?? { status, ...body };
   };
-  /** What a session's or an action's stream has told, once it is over. */
-  it.events = async (path) => {
-    const response = await fetch(it.url + path, { headers: { authorization: `Bearer ${it.token}`, accept: "text/event-stream" } });
-    const text = await response.text();
-    return text.split("\n\n").filter((block) => /^data:/m.test(block)).map((block) => ({ event: /^event: ?(.*)$/m.exec(block)?.[1], data: JSON.parse(/^data: ?(.*)$/m.exec(block)[1]) }));
+  /** An action that asks, with the answer. */
+  it.asked = async (runtime, action, params, { id, decision = "allow" } = {}) => {
+    const { workspace } = (await it.call("GET", "/runtimes?kind=vscode")).body.runtimes.find((one) => one.runtime_id === runtime);
+    id ??= `asked-${Math.random().toString(36).slice(2)}`;
+    await it.call("POST", "/actions", { id, action, params, runtime, workspace, wait: 0 });
+    const { state, outcome } = await it.until(`/actions/${id}`, ({ state }) => state === "asking" || state === "ended");
+    assert.equal(state, "asking", `${action} ${JSON.stringify(params)} did not ask: ${JSON.stringify(outcome)}`);
+    const { approvals } = await it.until("/approvals", ({ approvals }) => approvals.some((one) => one.action_id === id));
+    const approval = approvals.find((one) => one.action_id === id);
+    await it.call("POST", `/approvals/${approval.id}`, { decision, scope: "once", digest: approval.digest });
+    return id;
+  };
+  /** What came of an action. */
+  it.outcome = async (id) => (await it.until(`/actions/${id}`, ({ state }) => state === "ended")).outcome;
+  /** What a stream tells, up to the event that fits; all of it where none does. */
+  it.told = async (path, fits = () => false) => {
+    const stop = new AbortController();
+    const response = await fetch(it.url + path, { headers: { authorization: `Bearer ${it.token}`, accept: "text/event-stream" }, signal: AbortSignal.any([stop.signal, AbortSignal.timeout(PATIENCE)]) });
+    const events = [];
+    let text = "";
+    for await (const bytes of response.body) {
+      text += Buffer.from(bytes).toString();
+      for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
+        const data = /^data: ?(.*)$/m.exec(text.slice(0, end))?.[1];
+        if (data === undefined) continue;
+        events.push({ event: /^event: ?(.*)$/m.exec(text.slice(0, end))?.[1], data: JSON.parse(data) });
+        if (fits(events.at(-1))) {
+          stop.abort();
+          return events;
+        }
+      }
+    }
+    return events;
   };
   return it;
 }
@@ -238,3 +266,17 @@ export class Window {
 }
 
 export { rm };
+
+/** A place to test in, and what ends it. */
+export async function stage(settings = {}) {
+  const at = await home();
+  const ward = await serve(at);
+  const bench = await workbench(at, { "ward.url": ward.url, ...settings });
+  const end = async () => {
+    await closeBrowser();
+    await bench.end();
+    await ward.kill();
+    await rm(at, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
+  };
+  return { at, ward, bench, end };
+}

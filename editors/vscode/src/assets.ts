@@ -4,15 +4,8 @@
 import * as vscode from "vscode";
 import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { importsOf, type Page, pageOf } from "./page";
 import type { Ward } from "./ward";
-
-export interface Page {
-  script: string;
-  style: string;
-  preload: string[];
-}
-
-const NAME = /^[\w-]+\.(?:js|css|svg)$/;
 
 export class Assets {
   readonly folder: vscode.Uri;
@@ -47,15 +40,4 @@ export class Assets {
     await rename(part, path);
     return text;
   }
-}
-
-export function pageOf(html: string): Page | undefined {
-  const all = (pattern: RegExp) => [...html.matchAll(pattern)].map((found) => found[1] ?? "").filter((name) => NAME.test(name));
-  const [script] = all(/<script type="module" src="\/assets\/([^"]+)"/g);
-  const [style] = all(/<link rel="stylesheet" href="\/assets\/([^"]+)"/g);
-  return script && style ? { script, style, preload: all(/<link rel="modulepreload" href="\/assets\/([^"]+)"/g) } : undefined;
-}
-
-export function importsOf(script: string): string[] {
-  return [...script.matchAll(/["']\.\/([\w-]+\.js)["']/g)].map((found) => found[1] ?? "");
 }

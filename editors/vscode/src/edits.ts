@@ -1,6 +1,6 @@
 // What an edit makes of a text, and how that is told: pure.
 
-import { createTwoFilesPatch, structuredPatch } from "diff";
+import { createTwoFilesPatch, diffLines } from "diff";
 import { Failure } from "./failure";
 
 export interface Edit {
@@ -40,27 +40,20 @@ export interface Hunk {
 
 /** The lines that differ, so that all others, and what is marked on them, stay untouched. */
 export function hunks(old: string, now: string): Hunk[] {
-  const patch = structuredPatch("a", "b", old, now, undefined, undefined, { context: 0 });
-  return patch.hunks.map((hunk) => {
-    // Of a hunk without old lines, the header names the line before it.
-    const start = hunk.oldLines === 0 ? hunk.oldStart : hunk.oldStart - 1;
-    return { start, end: start + hunk.oldLines, text: added(hunk.lines) };
-  });
-}
-
-function added(lines: readonly string[]): string {
-  let text = "";
-  let took = false;
-  for (const line of lines) {
-    // "\ No newline at end of file" is said about the line before it.
-    if (line.startsWith("\\")) {
-      if (took) text = text.slice(0, -1);
-    } else {
-      took = line.startsWith("+");
-      if (took) text += `${line.slice(1)}\n`;
+  const all: Hunk[] = [];
+  let line = 0;
+  let open: Hunk | undefined;
+  for (const { added, removed, value, count } of diffLines(old, now)) {
+    if (!added && !removed) {
+      open = undefined;
+      line += count;
+      continue;
     }
+    if (!open) all.push((open = { start: line, end: line, text: "" }));
+    if (added) open.text += value;
+    else open.end = line += count;
   }
-  return text;
+  return all;
 }
 
 /** As the diff of a file is told. */

@@ -69,7 +69,7 @@ export async function diagnostics({ place, params }: Call): Promise<unknown> {
   return { diagnostics: found.slice(0, MOST), truncated: found.length > MOST };
 }
 
-export async function symbols({ place, params }: Call): Promise<unknown> {
+export async function symbols({ place, params, signal }: Call): Promise<unknown> {
   const given = optional(params, "path");
   const kind = (of: vscode.SymbolKind) => vscode.SymbolKind[of]?.toLowerCase() ?? "symbol";
   const found: unknown[] = [];
@@ -82,7 +82,7 @@ export async function symbols({ place, params }: Call): Promise<unknown> {
   } else {
     const { uri, shown } = await place.path(given);
     await vscode.workspace.openTextDocument(uri);
-    const list = await vscode.commands.executeCommand<(vscode.DocumentSymbol | vscode.SymbolInformation)[] | undefined>("vscode.executeDocumentSymbolProvider", uri);
+    const list = await provided(signal, () => vscode.commands.executeCommand<(vscode.DocumentSymbol | vscode.SymbolInformation)[] | undefined>("vscode.executeDocumentSymbolProvider", uri));
     const walk = (of: readonly (vscode.DocumentSymbol | vscode.SymbolInformation)[], container?: string) => {
       for (const one of of) {
         const range = "range" in one ? one.range : one.location.range;
@@ -95,13 +95,22 @@ export async function symbols({ place, params }: Call): Promise<unknown> {
   return { symbols: found.slice(0, MOST), truncated: found.length > MOST };
 }
 
-export async function format({ place, params }: Call): Promise<unknown> {
+/** What an extension provides, which may first have to start: it is asked again for a moment. */
+async function provided<T>(signal: AbortSignal, ask: () => Thenable<T | undefined>, isThere: (answer: T) => boolean = () => true): Promise<T | undefined> {
+  for (let tries = 0; ; tries++) {
+    const answer = await ask();
+    if (tries >= 10 || signal.aborted || (answer !== undefined && answer !== null && isThere(answer))) return answer ?? undefined;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+}
+
+export async function format({ place, params, signal }: Call): Promise<unknown> {
   const { uri, shown } = await place.path(text(params, "path"));
   const document = await vscode.workspace.openTextDocument(uri);
   const wasDirty = document.isDirty;
   const config = vscode.workspace.getConfiguration("editor", document);
   const options = { tabSize: config.get("tabSize", 4), insertSpaces: config.get("insertSpaces", true) };
-  const edits = await vscode.commands.executeCommand<vscode.TextEdit[] | undefined>("vscode.executeFormatDocumentProvider", uri, options);
+  const edits = await provided(signal, () => vscode.commands.executeCommand<vscode.TextEdit[] | undefined>("vscode.executeFormatDocumentProvider", uri, options));
   if (edits === undefined) throw new Failure("not_capable", `No formatter is installed for ${shown} (${document.languageId}).`);
   const before = document.getText();
   const edit = new vscode.WorkspaceEdit();
@@ -112,11 +121,15 @@ export async function format({ place, params }: Call): Promise<unknown> {
   return { changed: document.getText() !== before, digest: digest(await bytesOf(uri)) };
 }
 
-export async function rename({ place, params }: Call): Promise<unknown> {
+export async function rename({ place, params, signal }: Call): Promise<unknown> {
   const { uri, shown } = await place.path(text(params, "path"));
   const name = text(params, "name");
   await vscode.workspace.openTextDocument(uri);
-  const edit = await vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>("vscode.executeDocumentRenameProvider", uri, position(params.position, "position"), name);
+  const where = position(params.position, "position");
+  const ask = () => vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>("vscode.executeDocumentRenameProvider", uri, where, name).then(undefined, (error: unknown) => {
+    throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  const edit = await provided(signal, ask, ({ size }) => size > 0);
   if (!edit || edit.size === 0) throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: no extension for this language is installed, or it is no symbol.`);
   const files = [];
   for (const [touched, edits] of edit.entries()) {

@@ -1,0 +1,52 @@
+// What an edit makes of a text, and which lines it touches.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { applied, hunks, unified } from "../src/edits";
+import { Failure } from "../src/failure";
+
+const fails = (kind: string, run: () => unknown) => assert.throws(run, (error) => error instanceof Failure && error.kind === kind);
+
+test("edits are done in order, each on the result of the one before", () => {
+  assert.equal(applied("a b c", [{ old: "a", new: "b" }, { old: "b b", new: "x" }], "f"), "x c");
+  assert.equal(applied("a a a", [{ old: "a", new: "b", all: true }], "f"), "b b b");
+});
+
+test("what does not occur, occurs twice or changes nothing is refused, and so is an empty edit", () => {
+  fails("no_match", () => applied("a", [{ old: "b", new: "c" }], "f"));
+  fails("ambiguous_match", () => applied("a a", [{ old: "a", new: "c" }], "f"));
+  fails("invalid_params", () => applied("a", [{ old: "a", new: "a" }], "f"));
+  fails("invalid_params", () => applied("a", [{ old: "", new: "a" }], "f"));
+  fails("invalid_params", () => applied("a", [], "f"));
+});
+
+test("in a file with CRLF an edit that was written with LF fits, and keeps CRLF", () => {
+  assert.equal(applied("a\r\nb\r\nc\r\n", [{ old: "a\nb\n", new: "x\ny\n" }], "f"), "x\r\ny\r\nc\r\n");
+});
+
+test("a replacement is taken by its letters, not as a pattern", () => {
+  assert.equal(applied("a.b", [{ old: ".", new: "$&$1" }], "f"), "a$&$1b");
+});
+
+/** Does to lines what the editor does with hunks, all at once. */
+function redo(old: string, all: ReturnType<typeof hunks>): string {
+  const lines = old.split(/(?<=\n)/);
+  if (old.endsWith("\n") || old === "") lines.push("");
+  const offset = (line: number) => lines.slice(0, line).join("").length;
+  let text = old;
+  for (const { start, end, text: now } of [...all].reverse()) text = text.slice(0, offset(start)) + now + text.slice(offset(end));
+  return text;
+}
+
+test("hunks make the new text of the old one, whatever the line ends", () => {
+  const texts = ["", "a", "a\n", "a\nb", "a\nb\n", "b\n", "a\nb\nc\n", "a\nx\nc", "x\na\nb\nc\ny\n", "\n", "\n\n", "c"];
+  for (const old of texts) for (const now of texts) assert.equal(redo(old, hunks(old, now)), now, JSON.stringify([old, now, hunks(old, now)]));
+});
+
+test("hunks touch only the lines that differ", () => {
+  assert.deepEqual(hunks("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n"), [{ start: 1, end: 2, text: "B\n" }, { start: 4, end: 5, text: "E\n" }]);
+});
+
+test("the diff names the file as git does", () => {
+  assert.equal(unified("src/a.txt", "a\nb\n", "a\nc\n"), "--- a/src/a.txt\n+++ b/src/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+});

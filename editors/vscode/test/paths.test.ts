@@ -1,0 +1,67 @@
+// Where a path leads, and that nothing outside the folders is reached.
+
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, realpath, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Failure } from "../src/failure";
+import { inside, isInside } from "../src/paths";
+
+async function scene() {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "ward-paths-")));
+  const [work, other, out] = ["work", "other", "work-not"].map((name) => join(root, name)) as [string, string, string];
+  for (const folder of [work, other, out]) await mkdir(folder);
+  await writeFile(join(out, "secret"), "x");
+  await symlink(out, join(work, "up"));
+  await symlink(join(out, "secret"), join(work, "letter"));
+  await symlink(join(out, "new"), join(work, "nowhere"));
+  await symlink("loop", join(work, "loop"));
+  await symlink(other, join(work, "beside"));
+  return { root, work, other, out };
+}
+
+const refuses = (promise: Promise<unknown>) => assert.rejects(promise, (error) => error instanceof Failure && error.kind === "outside_workspace");
+
+test("a path inside is told relative to its folder, whether it is there or not", async () => {
+  const { work } = await scene();
+  assert.deepEqual(await inside([work], "src/new.rs"), { real: join(work, "src/new.rs"), shown: "src/new.rs" });
+  assert.deepEqual(await inside([work], "."), { real: work, shown: "." });
+  assert.deepEqual(await inside([work], join(work, "a")), { real: join(work, "a"), shown: "a" });
+  assert.deepEqual(await inside([work], "a/../b"), { real: join(work, "b"), shown: "b" });
+});
+
+test("what leads out is refused: by dots, by an absolute path, by a link, by a link to what is not there", async () => {
+  const { work, out } = await scene();
+  for (const given of ["..", "../work-not/secret", join(out, "secret"), "/etc/passwd", "up", "up/secret", "up/new", "letter", "nowhere", "nowhere/below", "a/../../work-not/secret"]) await refuses(inside([work], given));
+});
+
+test("a link itself may be named where it is not followed", async () => {
+  const { work } = await scene();
+  assert.equal((await inside([work], "letter", "keep")).real, join(work, "letter"));
+  await refuses(inside([work], "up/secret", "keep"));
+});
+
+test("another folder of the window is inside, by its absolute path", async () => {
+  const { work, other } = await scene();
+  assert.deepEqual(await inside([work, other], join(other, "b.txt")), { real: join(other, "b.txt"), shown: join(other, "b.txt") });
+  assert.equal((await inside([work, other], "beside/b.txt")).real, join(other, "b.txt"));
+  await refuses(inside([work], "beside/b.txt"));
+});
+
+test("a folder that is itself reached by a link is inside", async () => {
+  const { root, work } = await scene();
+  await symlink(work, join(root, "alias"));
+  assert.deepEqual(await inside([join(root, "alias")], "a.txt"), { real: join(work, "a.txt"), shown: "a.txt" });
+});
+
+test("a link that leads to itself fails and does not hang", async () => {
+  const { work } = await scene();
+  await assert.rejects(inside([work], "loop"));
+});
+
+test("a name that only begins like the folder is outside", () => {
+  assert.equal(isInside("/work", "/work-not"), false);
+  assert.equal(isInside("/work", "/work/..x"), true);
+  assert.equal(isInside("/work", "/work"), true);
+});

@@ -1,0 +1,192 @@
+// Every action that the editor can do, in a real window.
+
+import assert from "node:assert/strict";
+import { mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { folder, limit, open, stage } from "./workbench.mjs";
+
+let at, ward, bench, end;
+before(async () => ({ at, ward, bench, end } = await stage({ "ward.allowedCommands": ["workbench.action.files.saveAll"], "ward.allowedTasks": ["fails"] })), limit);
+after(() => end());
+
+async function scene(t, name, files) {
+  const work = await folder(join(at, name), files);
+  const window = await open(t, bench, work);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  const act = async (action, params, more) => {
+    const outcome = await ward.act(runtime_id, action, params, more);
+    return outcome.status === "done" ? outcome.result : outcome;
+  };
+  return { work, window, page: window.page, act, runtime: runtime_id };
+}
+
+test("files are read, listed, found, searched, written, edited, moved and deleted", limit, async (t) => {
+  const { work, act, page, window } = await scene(t, "files", { "a.txt": "one\ntwo\nthree\n", "src/b.js": "let x = 1;\nlet y = 2;\n", ".hidden": "h", "bytes.bin": Buffer.from([0, 255, 1]) });
+  await symlink("/etc", join(work, "out"));
+
+  const read = await act("fs.read", { path: "a.txt", offset: 2, limit: 1 });
+  assert.deepEqual([read.content, read.encoding, read.size, read.truncated, read.next_offset], ["two\n", "utf-8", 14, true, 3]);
+  assert.match(read.digest, /^sha256:[0-9a-f]{64}$/);
+  assert.deepEqual(await act("fs.read", { path: "bytes.bin" }).then(({ content, encoding }) => [content, encoding]), ["AP8B", "base64"]);
+  assert.equal((await act("fs.read", { path: "none.txt" })).kind, "not_found");
+  assert.equal((await act("fs.read", { path: "src" })).kind, "not_a_file");
+
+  const paths = ({ entries }) => entries.map(({ path, kind }) => [path, kind]);
+  assert.deepEqual(paths(await act("fs.list", {})), [["a.txt", "file"], ["bytes.bin", "file"], ["out", "symlink"], ["src", "directory"]]);
+  assert.deepEqual(paths(await act("fs.list", { path: "src", depth: 3, hidden: true })), [["src/b.js", "file"]]);
+  assert.deepEqual((await act("fs.stat", { path: "a.txt" })).entries[0].size, 14);
+  assert.deepEqual(paths(await act("fs.glob", { pattern: "**/*.js" })), [["src/b.js", "file"]]);
+  assert.deepEqual((await act("fs.search", { pattern: "let [xy]", glob: "*.js", context: 1, limit: 1 })), {
+    matches: [{ path: "src/b.js", line: 1, column: 1, text: "let x = 1;", after: ["let y = 2;"] }], truncated: true,
+  });
+  assert.equal((await act("fs.search", { pattern: "(" })).kind, "bad_pattern");
+
+  assert.equal((await act("fs.write", { path: "new/c.txt", content: "c\n" })).created, true);
+  assert.equal(await readFile(join(work, "new/c.txt"), "utf8"), "c\n");
+  await page.locator(".tab", { hasText: "c.txt" }).waitFor();
+  assert.equal((await act("fs.write", { path: "run.sh", content: "#!/bin/sh\n", mode: "755" })).created, true);
+  assert.equal((await stat(join(work, "run.sh"))).mode & 0o777, 0o755);
+  assert.equal((await act("fs.write", { path: "bytes.bin", content: "AAEC", encoding: "base64" })).created, false);
+  assert.deepEqual([...(await readFile(join(work, "bytes.bin")))], [0, 1, 2]);
+  assert.equal((await act("fs.write", { path: "a.txt", content: "x", expect: `sha256:${"0".repeat(64)}` })).kind, "changed");
+
+  const edited = await act("fs.edit", { path: "a.txt", edits: [{ old: "two", new: "2" }], expect: read.digest });
+  assert.equal(edited.diff, "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+  assert.equal(edited.digest, (await act("fs.read", { path: "a.txt" })).digest);
+  assert.equal((await act("fs.edit", { path: "a.txt", edits: [{ old: "two", new: "2" }] })).kind, "no_match");
+
+  assert.deepEqual(await act("fs.mkdir", { path: "deep/er" }), { changed: true });
+  assert.deepEqual(await act("fs.mkdir", { path: "deep/er" }), { changed: false });
+  assert.deepEqual(await act("fs.move", { from: "new/c.txt", to: "deep/er/d.txt" }), { changed: true });
+  assert.equal(await readFile(join(work, "deep/er/d.txt"), "utf8"), "c\n");
+  assert.equal((await act("fs.move", { from: "a.txt", to: "src/b.js" })).kind, "already_exists");
+  assert.equal((await act("fs.delete", { path: "deep" })).kind, "not_empty");
+  assert.deepEqual(await act("fs.delete", { path: "deep", recursive: true }), { changed: true });
+  await assert.rejects(stat(join(work, "deep")));
+  await window.shot("files");
+});
+
+test("unsaved work is what is read, and stays the person's to save", limit, async (t) => {
+  const { work, act, page } = await scene(t, "unsaved", { "a.txt": "one\ntwo\n" });
+  await act("editor.open", { path: "a.txt" });
+  await page.locator(".view-line", { hasText: "one" }).click();
+  await page.keyboard.press("Home");
+  await page.keyboard.type("my ");
+  await page.locator(".view-line", { hasText: "my one" }).waitFor();
+  await page.waitForTimeout(500);
+  assert.equal((await act("fs.read", { path: "a.txt" })).content, "my one\ntwo\n");
+  await act("fs.edit", { path: "a.txt", edits: [{ old: "two", new: "2" }] });
+  await page.locator(".view-line", { hasText: /^2$/ }).waitFor();
+  assert.equal(await readFile(join(work, "a.txt"), "utf8"), "one\ntwo\n", "it was not saved for them");
+  assert.equal((await act("fs.search", { pattern: "my" })).matches.length, 1);
+});
+
+test("the editor itself keeps to its folders, whatever it is sent", limit, async (t) => {
+  const { work, act, runtime } = await scene(t, "inside", { "a.txt": "a\n" });
+  await writeFile(join(at, "letter.txt"), "secret\n");
+  await symlink(join(at, "letter.txt"), join(work, "letter"));
+  await symlink(join(at, "fresh.txt"), join(work, "fresh"));
+  for (const [action, params] of [["fs.read", { path: "letter" }], ["fs.write", { path: "fresh", content: "x" }], ["fs.read", { path: join(at, "letter.txt") }], ["editor.open", { path: "../letter.txt" }]]) {
+    // A person says yes; the editor still does not.
+    const outcome = await ward.outcome(await ward.asked(runtime, action, params));
+    assert.equal(outcome.kind, "outside_workspace", JSON.stringify(outcome));
+  }
+  await assert.rejects(stat(join(at, "fresh.txt")));
+  assert.equal((await act("fs.read", { path: "a.txt" })).content, "a\n");
+});
+
+test("a command runs in the terminal: its output as it comes, its true exit code, its timeout, its cancel", limit, async (t) => {
+  const { work, window, runtime, page } = await scene(t, "terminal", {});
+  const run = async (params, id) => ward.outcome(await ward.asked(runtime, "terminal.run", params, { id }));
+
+  const failing = await run({ command: "echo begun; sleep 1; echo 'o v e r' >&2; exit 3" }, "failing");
+  assert.deepEqual([failing.result.exit_code, failing.result.stdout, failing.result.timed_out], [3, "begun\no v e r\n", false], JSON.stringify(failing));
+  const told = (await ward.told("/actions/failing/events?from=0")).filter(({ event }) => event === "action.output").map(({ data }) => data.data);
+  assert.ok(told.length >= 2, "it came in pieces");
+  assert.equal(told.join(""), "begun\no v e r\n");
+  await page.locator(".xterm-rows", { hasText: "o v e r" }).waitFor();
+
+  // The person's shell is as it was: the same terminal takes the next command.
+  const second = await run({ argv: ["printf", "%s\\n", "it's", "a  b"] });
+  assert.deepEqual([second.result.exit_code, second.result.stdout], [0, "it's\na  b\n"]);
+  await mkdir(join(work, "below"));
+  const elsewhere = await run({ command: "pwd; echo $GREETING", cwd: "below", env: { GREETING: "hello" } });
+  assert.equal(elsewhere.result.stdout, `${join(work, "below")}\nhello\n`);
+  const many = await run({ command: "seq 1 20000" });
+  assert.equal(many.result.exit_code, 0);
+  assert.ok(many.result.stdout.endsWith("19999\n20000\n"), many.result.stdout.slice(-100));
+
+  const timed = await run({ command: "sleep 60", timeout_ms: 1500 });
+  assert.equal(timed.result.timed_out, true, JSON.stringify(timed));
+
+  const id = await ward.asked(runtime, "terminal.run", { command: "sleep 61; touch not-stopped" }, { id: "stopped" });
+  await ward.until(`/actions/${id}`, ({ state }) => state === "running");
+  await page.locator(".xterm-rows", { hasText: "sleep 61" }).first().waitFor();
+  await ward.call("POST", `/actions/${id}/cancel`);
+  assert.equal((await ward.outcome(id)).kind, "cancelled");
+  await window.shot("terminals");
+  assert.equal((await run({ command: "cat", stdin: "x" })).kind, "not_capable");
+});
+
+test("a shell that reports nothing gets nothing typed: the command runs beside it, with its true exit code", limit, async (t) => {
+  await bench.set({ "terminal.integrated.shellIntegration.enabled": false, "ward.shellIntegrationTimeout": 2 });
+  t.after(() => bench.set({ "terminal.integrated.shellIntegration.enabled": true, "ward.shellIntegrationTimeout": 10 }));
+  const { runtime, page, window } = await scene(t, "plain", {});
+  const outcome = await ward.outcome(await ward.asked(runtime, "terminal.run", { command: "echo out; echo err >&2; exit 4" }));
+  assert.deepEqual([outcome.result?.exit_code, outcome.result?.stdout, outcome.result?.stderr], [4, "out\n", "err\n"], JSON.stringify(outcome));
+  await page.locator(".xterm-rows", { hasText: "does not report commands" }).waitFor();
+  await window.shot("fallback");
+});
+
+test("the editor shows, selects, tells what is wrong, proposes, knows symbols, formats and renames", limit, async (t) => {
+  const { work, act, page, window, runtime } = await scene(t, "code", {
+    "a.ts": "export function greet(name: string) {\n  return name.size;\n}\n",
+    "b.ts": 'import { greet } from "./a";\ngreet("x");\n',
+    "wide.json": '{"a":1,\n      "b":2}\n',
+    "tsconfig.json": '{"compilerOptions":{"strict":true,"target":"es2022","module":"es2022","moduleResolution":"bundler"}}',
+    ".vscode/tasks.json": '{"version":"2.0.0","tasks":[{"label":"fails","type":"shell","command":"exit 7"},{"label":"other","type":"shell","command":"true"}]}',
+  });
+  const shown = await act("editor.open", { path: "a.ts", selection: { start: { line: 1, column: 17 }, end: { line: 1, column: 22 } } });
+  assert.deepEqual([shown.path, shown.language], ["a.ts", "typescript"]);
+  await page.locator(".tab.active", { hasText: "a.ts" }).waitFor();
+  const selection = await act("editor.selection", {});
+  assert.deepEqual([selection.path, selection.text], ["a.ts", "greet"]);
+
+  let found;
+  for (let tries = 0; tries < 60 && !found?.diagnostics?.length; tries++) {
+    await page.waitForTimeout(500);
+    found = await act("editor.diagnostics", { path: "a.ts" });
+  }
+  assert.match(found.diagnostics[0].message, /'size' does not exist/);
+  assert.deepEqual([found.diagnostics[0].severity, found.diagnostics[0].start], ["error", { line: 2, column: 15 }]);
+
+  const symbols = await act("editor.symbols", { path: "a.ts" });
+  assert.deepEqual(symbols.symbols.map(({ name, kind }) => [name, kind]), [["greet", "function"]]);
+
+  const renamed = await act("editor.rename", { path: "a.ts", position: { line: 1, column: 18 }, name: "welcome" });
+  assert.deepEqual(renamed.files?.map(({ path }) => path).sort(), ["a.ts", "b.ts"], JSON.stringify(renamed));
+  assert.match(await readFile(join(work, "b.ts"), "utf8"), /welcome\("x"\)/);
+
+  const formatted = await act("editor.format", { path: "wide.json" });
+  assert.equal(formatted.changed, true, JSON.stringify(formatted));
+  assert.equal(await readFile(join(work, "wide.json"), "utf8"), '{\n    "a": 1,\n    "b": 2\n}\n');
+
+  const proposed = act("editor.diff", { path: "b.ts", content: "// empty\n", title: "Empty it" });
+  await page.locator(".tab.active", { hasText: "Empty it" }).waitFor();
+  await page.locator(".notification-toast", { hasText: "Empty it" }).waitFor();
+  await window.shot("diff");
+  await page.locator(".notification-toast", { hasText: "Empty it" }).getByRole("button", { name: "Accept" }).click();
+  assert.equal((await proposed).accepted, true);
+  assert.equal(await readFile(join(work, "b.ts"), "utf8"), "// empty\n");
+  const again = act("editor.diff", { path: "b.ts", content: "// more\n", title: "More of it" });
+  await page.locator(".notification-toast", { hasText: "More of it" }).getByRole("button", { name: "Reject" }).click();
+  assert.deepEqual(await again, { accepted: false });
+
+  const asked = async (action, params) => ward.outcome(await ward.asked(runtime, action, params));
+  assert.equal((await asked("editor.command", { command: "workbench.action.files.saveAll" })).status, "done");
+  assert.equal((await asked("editor.command", { command: "workbench.action.closeWindow" })).kind, "denied");
+  assert.deepEqual((await asked("editor.task", { task: "fails" })).result, { exit_code: 7 });
+  assert.equal((await asked("editor.task", { task: "other" })).kind, "denied");
+});

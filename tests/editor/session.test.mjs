@@ -1,0 +1,76 @@
+// A conversation in the side bar: an agent with the offline model reads, edits, runs and asks, and all of
+// it happens in the window.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { folder, limit, open, stage } from "./workbench.mjs";
+
+let at, ward, bench, end;
+before(async () => ({ at, ward, bench, end } = await stage()), limit);
+after(() => end());
+});
+
+async function say(chat, text) {
+  const before = await chat.locator(".me-row").count();
+  await chat.getByRole("textbox", { name: "Message" }).fill(text);
+  await chat.getByRole("textbox", { name: "Message" }).press("Enter");
+  await chat.locator(".me-row").nth(before).waitFor();
+}
+
+const idle = (chat) => chat.locator('.talk[data-running="false"]').waitFor();
+
+test("an agent reads, edits and runs in the window, and what it asks is answered in the webview", limit, async (t) => {
+  const work = await folder(join(at, "talk"), { "list.txt": "one\ntwo\nthree\n" });
+  const window = await open(t, bench, work);
+  const { page } = window;
+  await window.command("Ward: Open Chat");
+  const chat = await window.chat("textarea");
+  await ward.runtime(work);
+  await window.shot("chat");
+  // The token is nowhere in the page.
+  assert.ok(!(await chat.content()).includes(ward.token));
+
+  await say(chat, "read list.txt");
+  await idle(chat);
+  await chat.locator(".said").getByText("three").first().waitFor();
+
+  // The person has the file open, and sees the edit in it.
+  await window.command("Go to File");
+  await page.locator(".quick-input-widget input").first().fill("list.txt");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "list.txt" }).first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator(".view-line", { hasText: "two" }).waitFor();
+  await say(chat, "in list.txt replace two with 2");
+  await page.locator(".view-line", { hasText: /^2$/ }).waitFor();
+  await idle(chat);
+  assert.equal(await readFile(join(work, "list.txt"), "utf8"), "one\n2\nthree\n");
+  await window.shot("edited");
+  // It can be undone, as the person's own edits can.
+  await page.locator(".view-line", { hasText: "three" }).click();
+  await page.keyboard.press("Control+z");
+  await page.locator(".view-line", { hasText: "two" }).waitFor();
+  assert.equal(await window.text(), "one\ntwo\nthree\n");
+
+  // What is not saved is what an agent reads.
+  await say(chat, "read list.txt");
+  await idle(chat);
+  await chat.locator(".said").last().getByText("two").waitFor();
+
+  // A terminal is not confined, so it asks; the answer is given in the webview.
+  await say(chat, "run `echo begun; sleep 1; echo over; exit 3`");
+  const ask = chat.locator('.ask[data-armed="true"]').first();
+  await ask.waitFor();
+  await window.shot("question");
+  await window.status(/Ward: 1 waiting/).waitFor();
+  await ask.getByRole("button", { name: "Allow once" }).click();
+  await idle(chat);
+  await page.locator(".terminal-tab, .terminal-tabs-entry, .single-terminal-tab, .xterm", {}).first().waitFor();
+  await window.shot("terminal");
+  const { sessions } = (await ward.call("GET", "/sessions")).body;
+  const told = await ward.told(`/sessions/${sessions[0].session_id}/events?from=0`, ({ event, data }) => event === "tool.output" && JSON.stringify(data).includes("begun"));
+  const result = JSON.parse(told.at(-1).data.output);
+  assert.deepEqual([result.exit_code, result.stdout], [3, "begun\nover\n"]);
+  assert.equal(sessions[0].workspace, work);
+});

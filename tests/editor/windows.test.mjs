@@ -1,0 +1,127 @@
+// Several windows, windows that close, a Ward that goes and comes back, and what is asked while the chat is
+// hidden.
+
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { folder, limit, open, stage } from "./workbench.mjs";
+
+let at, ward, bench, end;
+before(async () => ({ at, ward, bench, end } = await stage()), limit);
+after(() => end());
+
+test("two windows on two folders: each action is done in the right one", limit, async (t) => {
+  const [one, two] = [await folder(join(at, "one"), { "a.txt": "in one\n" }), await folder(join(at, "two"), { "a.txt": "in two\n" })];
+  const windows = [await open(t, bench, one), await open(t, bench, two)];
+  assert.deepEqual((await ward.call("GET", "/runtimes?kind=vscode")).body.runtimes, [], "nothing connects unasked");
+  for (const window of windows) await window.connect();
+  const runtimes = [await ward.runtime(one), await ward.runtime(two)];
+  assert.notEqual(runtimes[0].runtime_id, runtimes[1].runtime_id);
+  for (const [index, work] of [one, two].entries()) {
+    // By what it has to be, and by its id.
+    for (const runtime of [{ kind: "vscode" }, runtimes[index].runtime_id]) {
+      const done = await ward.call("POST", "/actions", { action: "fs.read", params: { path: "a.txt" }, workspace: work, runtime });
+      assert.equal(done.body.outcome?.result?.content, `in ${["one", "two"][index]}\n`, JSON.stringify(done.body));
+    }
+    await ward.act(runtimes[index].runtime_id, "fs.write", { path: "b.txt", content: `for ${index}\n` });
+    await windows[index].page.locator(".tab", { hasText: "b.txt" }).waitFor();
+    assert.equal(await readFile(join(work, "b.txt"), "utf8"), `for ${index}\n`);
+  }
+  await windows[0].command("Ward: Disconnect");
+  await windows[0].status(/Ward: off/).waitFor();
+  assert.deepEqual((await ward.call("GET", "/runtimes?kind=vscode")).body.runtimes.map(({ workspace }) => workspace), [two]);
+});
+
+test("a window with several folders is a runtime for each", limit, async (t) => {
+  const [left, right] = [await folder(join(at, "left"), { "a.txt": "left\n" }), await folder(join(at, "right"), { "a.txt": "right\n" })];
+  const both = join(at, "both.code-workspace");
+  await writeFile(both, JSON.stringify({ folders: [{ path: left }, { path: right }] }));
+  const window = await open(t, bench, both);
+  await window.connect();
+  const read = async (runtime, path) => (await ward.act(runtime.runtime_id, "fs.read", { path })).result?.content;
+  const [first, second] = [await ward.runtime(left), await ward.runtime(right)];
+  assert.deepEqual([await read(first, "a.txt"), await read(second, "a.txt")], ["left\n", "right\n"]);
+});
+
+test("a window that closes in mid-action leaves it lost, and its runtime away", limit, async (t) => {
+  const work = await folder(join(at, "closing"), {});
+  const window = await open(t, bench, work);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  const id = await ward.asked(runtime_id, "terminal.run", { command: "sleep 300" });
+  await ward.until(`/actions/${id}`, ({ state }) => state === "running");
+  await window.page.locator(".xterm-rows", { hasText: "sleep 300" }).first().waitFor();
+  // As when a window is closed: the workbench ends its extensions.
+  await window.page.close({ runBeforeUnload: true });
+  const outcome = await ward.outcome(id);
+  assert.equal(outcome.kind, "runtime_lost", JSON.stringify(outcome));
+  const { body } = await ward.call("GET", "/runtimes?kind=vscode");
+  assert.ok(!body.runtimes.some((one) => one.runtime_id === runtime_id && one.state === "ready"));
+  const late = await ward.act(runtime_id, "fs.read", { path: "x" });
+  assert.match(late.kind, /^(no_runtime|runtime_away)$/);
+});
+
+test("Ward is killed and comes back: the window says so, connects by itself and keeps its id", limit, async (t) => {
+  const work = await folder(join(at, "restart"), { "a.txt": "still here\n" });
+  const window = await open(t, bench, work);
+  await window.command("Ward: Open Chat");
+  const chat = await window.chat("textarea");
+  const { runtime_id } = await ward.runtime(work);
+  await ward.kill();
+  await window.status(/Ward: reconnecting/).waitFor();
+  await window.shot("reconnecting");
+  await ward.start();
+  await window.status(/Ward: connected/).waitFor();
+  const back = await ward.runtime(work);
+  assert.equal(back.runtime_id, runtime_id);
+  assert.equal((await ward.act(runtime_id, "fs.read", { path: "a.txt" })).result.content, "still here\n");
+  // The page goes on too.
+  await chat.getByRole("textbox", { name: "Message" }).fill("read a.txt");
+  await chat.getByRole("textbox", { name: "Message" }).press("Enter");
+  await chat.locator(".said").getByText("still here").first().waitFor();
+});
+
+test("while the chat is hidden a question is a notification with the same choices", limit, async (t) => {
+  const work = await folder(join(at, "asking"), {});
+  const window = await open(t, bench, work);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  const post = (id, command) => ward.call("POST", "/actions", { id, action: "terminal.run", params: { command }, runtime: runtime_id, workspace: work, session: "s", wait: 0 });
+  const toast = (text) => window.page.locator(".notification-toast", { hasText: text });
+  await post("first", "echo first");
+  await toast("echo first").waitFor();
+  await window.status(/Ward: 1 waiting/).waitFor();
+  await window.shot("notification");
+  const buttons = await toast("echo first").locator(".monaco-button:not(.monaco-dropdown-button)").allInnerTexts();
+  for (const name of ["Allow once", "This session", "Always here", "Deny"]) assert.ok(buttons.some((text) => text.trim() === name), `${name} in ${buttons}`);
+  await toast("echo first").getByRole("button", { name: "Deny" }).click();
+  assert.equal((await ward.outcome("first")).kind, "denied");
+  await post("second", "echo second");
+  await toast("echo second").getByRole("button", { name: "This session" }).click();
+  assert.equal((await ward.outcome("second")).result.stdout, "second\n");
+  // The answer holds for the session.
+  await post("third", "echo second");
+  assert.equal((await ward.outcome("third")).result.stdout, "second\n");
+  await window.command("Ward: Show Approvals");
+  const chat = await window.chat("#root");
+  await chat.getByText("Nothing waits for you.").waitFor();
+});
+
+test("a selection becomes a conversation about it", limit, async (t) => {
+  const work = await folder(join(at, "selected"), { "a.txt": "one\ntwo\nthree\n" });
+  const window = await open(t, bench, work);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  await ward.act(runtime_id, "editor.open", { path: "a.txt", selection: { start: { line: 2 }, end: { line: 2, column: 4 } } });
+  await window.page.locator(".tab.active", { hasText: "a.txt" }).waitFor();
+  await window.command("Ward: Run Selection with Agent");
+  const input = window.page.locator(".quick-input-widget input").first();
+  await window.page.getByText("What shall the agent do").waitFor();
+  await input.fill("explain it");
+  await input.press("Enter");
+  const chat = await window.chat(".me-row");
+  const said = await chat.locator(".me-row").first().innerText();
+  for (const part of ["explain it", "a.txt", "line 2", "two"]) assert.ok(said.includes(part), said);
+  await window.shot("selection");
+});
