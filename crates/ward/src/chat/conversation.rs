@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use protocol::Mode;
 use protocol::session::{
-    Changed, Completed, Origin, Received, SessionEvent, SessionInfo, Started, StopReason, Usage,
+    Changed, Completed, Origin, Received, SessionEvent, SessionInfo, Started, StopReason,
 };
 
 use super::calls::Calls;
@@ -32,7 +32,6 @@ pub(crate) struct Conversation {
     pub(crate) role: String,
     pub(crate) model: String,
     pub(crate) mode: Option<Mode>,
-    pub(crate) usage: Usage,
 }
 
 /// What was shown last: other things keep their distance.
@@ -118,7 +117,6 @@ impl Conversation {
                 self.changed.extend(changed);
                 self.put(rows, &mut lines);
             }
-            SessionEvent::Usage(usage) => self.usage = usage.total.clone(),
             SessionEvent::TurnDropped(dropped) => {
                 let why = printable(&dropped.reason);
                 let told = format!("That turn came to nothing: {why}");
@@ -144,6 +142,7 @@ impl Conversation {
             SessionEvent::PermissionRequested(_)
             | SessionEvent::PermissionResolved(_)
             | SessionEvent::MessageCompleted(_)
+            | SessionEvent::Usage(_)
             | SessionEvent::Text(_)
             | SessionEvent::Reasoning(_)
             | SessionEvent::ToolProgress(_) => {}
@@ -246,7 +245,6 @@ impl Conversation {
 
     fn completed(&mut self, completed: &Completed, lines: &mut Vec<String>) {
         self.ended();
-        self.usage = completed.usage.clone();
         let why = match completed.stop {
             StopReason::Done => return,
             StopReason::Cancelled => "Cancelled.",

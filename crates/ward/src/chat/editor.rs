@@ -151,7 +151,7 @@ impl Editor {
     fn up(&mut self, history: &History) {
         let start = self.line_start();
         if start > 0 {
-            return self.to_row(start - 1);
+            return self.go_to_row(start - 1);
         }
         let next = self.earlier.as_ref().map_or(0, |(number, _)| number + 1);
         let Some(line) = history.earlier(next) else {
@@ -168,7 +168,7 @@ impl Editor {
     fn down(&mut self, history: &History) {
         let end = self.line_end();
         if end < self.text.len() {
-            return self.to_row(end + 1);
+            return self.go_to_row(end + 1);
         }
         match self.earlier.take() {
             None => {}
@@ -182,7 +182,7 @@ impl Editor {
     }
 
     /// To the row that this place is in, as far from its beginning as now.
-    fn to_row(&mut self, place: usize) {
+    fn go_to_row(&mut self, place: usize) {
         let far = self.text[self.line_start()..self.cursor]
             .graphemes(true)
             .count();
