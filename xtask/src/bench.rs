@@ -5,6 +5,7 @@
 
 mod document;
 mod machine;
+mod page;
 mod peers;
 mod python;
 mod stage;
@@ -40,6 +41,8 @@ pub(crate) enum Subject {
     Gate,
     /// Sessions with agents
     Runner,
+    /// The page, in a browser
+    Page,
 }
 
 impl Subject {
@@ -48,6 +51,7 @@ impl Subject {
             Self::Runtime => "runtime",
             Self::Gate => "gate",
             Self::Runner => "runner",
+            Self::Page => "page",
         }
     }
 
@@ -56,6 +60,7 @@ impl Subject {
         match self {
             Self::Runtime => &["ward", "ward-layers-off", "bench"],
             Self::Gate | Self::Runner => &["ward", "bench"],
+            Self::Page => &["ward"],
         }
     }
 
@@ -63,7 +68,7 @@ impl Subject {
     fn as_root(self) -> &'static [&'static str] {
         match self {
             Self::Runtime => &["commands", "starts"],
-            Self::Gate | Self::Runner => &[],
+            Self::Gate | Self::Runner | Self::Page => &[],
         }
     }
 }
@@ -71,7 +76,10 @@ impl Subject {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let places = Places::find()?;
     let mut steps = Steps::new();
-    let result = measure(args, &places, &mut steps);
+    let result = match args.subject {
+        Subject::Page => page::measure(args, &places, &mut steps),
+        Subject::Runtime | Subject::Gate | Subject::Runner => measure(args, &places, &mut steps),
+    };
     steps.total();
     result
 }

@@ -33,6 +33,8 @@ pub(crate) fn describe(peers: &Peers, subject: Subject) -> anyhow::Result<String
                 beside.push(format!("{package} {}", npm_version(package)));
             }
         }
+        // It is measured beside nothing.
+        Subject::Page => {}
         Subject::Gate => {
             beside.push(codex());
             let package = "@modelcontextprotocol/server-filesystem";

@@ -51,7 +51,7 @@ pub(crate) fn install(places: &Places, subject: Subject) -> anyhow::Result<Peers
         std::fs::write(done, &wanted)?;
     }
     let python = match subject {
-        Subject::Runtime | Subject::Runner => None,
+        Subject::Runtime | Subject::Runner | Subject::Page => None,
         Subject::Gate => python::install(places)
             .inspect_err(|error| {
                 println!("{error:#}\nThe rows beside {} stay empty.", python::shown());

@@ -1,0 +1,38 @@
+//! `cargo xtask bench page`: how large the page is, when it is painted and can be used, and whether
+//! an answer of 4,000 deltas streams in without a frame that is late. It has no peer: the figures
+//! are printed, not written.
+
+use super::{Args, Subject, build};
+use crate::cache::Places;
+use crate::steps::Steps;
+use crate::ui::{self, Page};
+use crate::{needs, run};
+
+pub(super) fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
+    let ward = places.built("release", "ward");
+    steps.step("Build", || {
+        build(places, Subject::Page)?;
+        if ui::build(places, &ward)? == Page::Built {
+            build(places, Subject::Page)?;
+        }
+        Ok(())
+    })?;
+    let folder = places.root.join("tests/browser");
+    steps.step("The browser", || {
+        if !run::on_path("chromium") {
+            needs::install_packages(&["chromium"])?;
+        }
+        ui::npm_install(&folder)
+    })?;
+    steps.step("Measuring", || {
+        let mut command = run::program("node", &folder);
+        command.arg("bench/page.mjs").env("WARD_BIN", &ward);
+        if args.quick {
+            command.arg("--quick");
+        }
+        run::run(
+            &mut command,
+            "`node --test` in tests/browser says whether the page works at all.",
+        )
+    })
+}
