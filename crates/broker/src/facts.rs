@@ -110,22 +110,31 @@ fn path_fact(workspace: &str, given: &str, access: Access) -> PathFact {
     }
 }
 
+/// How many links that lead nowhere yet are followed.
+const LINKS: usize = 40;
+
 /// Where a path leads: through links as far as it is there, by its words from there on.
 fn real(workspace: &str, given: &str) -> PathBuf {
-    let path = by_words(&Path::new(workspace).join(given));
+    leads(by_words(&Path::new(workspace).join(given)), LINKS)
+}
+
+fn leads(path: PathBuf, links: usize) -> PathBuf {
     let mut rest = Vec::new();
     let mut at = path.as_path();
     loop {
+        let below = |path: PathBuf| rest.iter().rev().fold(path, |path, name| path.join(name));
         if let Ok(real) = at.canonicalize() {
-            return rest.iter().rev().fold(real, |path, name| path.join(name));
+            return below(real);
         }
-        match (at.parent(), at.file_name()) {
-            (Some(parent), Some(name)) => {
-                rest.push(name.to_owned());
-                at = parent;
-            }
-            _ => return path,
+        let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else {
+            return path;
+        };
+        // Who writes through a link to what is not there yet writes there.
+        if let (Ok(target), Ok(folder), 1..) = (at.read_link(), parent.canonicalize(), links) {
+            return leads(below(by_words(&folder.join(target))), links - 1);
         }
+        rest.push(name.to_owned());
+        at = parent;
     }
 }
 
@@ -156,6 +165,8 @@ mod tests {
         let work = root.join("work");
         std::fs::create_dir(&work).unwrap();
         std::os::unix::fs::symlink(&root, work.join("up")).unwrap();
+        std::os::unix::fs::symlink("../fresh", work.join("nowhere")).unwrap();
+        std::os::unix::fs::symlink("loop", work.join("loop")).unwrap();
         let workspace = work.to_str().unwrap();
         let path = |given: &str| {
             let facts = of("fs.write", &json!({"path": given}), workspace, "vscode").unwrap();
@@ -166,6 +177,9 @@ mod tests {
         assert_eq!(path("src/new.rs"), below("work/src/new.rs"));
         assert_eq!(path("up/secret"), below("secret"));
         assert_eq!(path("../elsewhere"), below("elsewhere"));
+        assert_eq!(path("nowhere"), below("fresh"));
+        assert_eq!(path("nowhere/below"), below("fresh/below"));
+        assert_eq!(path("loop"), below("work/loop"));
         assert_eq!(path("/etc/passwd"), "/etc/passwd");
     }
 
