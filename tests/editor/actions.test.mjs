@@ -171,7 +171,7 @@ test("the editor shows, selects, tells what is wrong, proposes, knows symbols, f
 
   const formatted = await act("editor.format", { path: "wide.json" });
   assert.equal(formatted.changed, true, JSON.stringify(formatted));
-  assert.equal(await readFile(join(work, "wide.json"), "utf8"), '{\n    "a": 1,\n    "b": 2\n}\n');
+  assert.equal((await readFile(join(work, "wide.json"), "utf8")).trim(), '{\n    "a": 1,\n    "b": 2\n}');
 
   const proposed = act("editor.diff", { path: "b.ts", content: "// empty\n", title: "Empty it" });
   await page.locator(".tab.active", { hasText: "Empty it" }).waitFor();

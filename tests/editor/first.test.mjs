@@ -8,7 +8,6 @@ import { folder, limit, open, stage } from "./workbench.mjs";
 let at, ward, bench, end;
 before(async () => ({ at, ward, bench, end } = await stage()), limit);
 after(() => end());
-});
 
 test("a window connects, is registered, and reads a file", limit, async (t) => {
   const work = await folder(join(at, "one"), { "a.txt": "one\ntwo\n" });

@@ -10,7 +10,6 @@ import { folder, limit, open, stage } from "./workbench.mjs";
 let at, ward, bench, end;
 before(async () => ({ at, ward, bench, end } = await stage()), limit);
 after(() => end());
-});
 
 async function say(chat, text) {
   const before = await chat.locator(".me-row").count();

@@ -113,8 +113,7 @@ export async function serve(home) {
   it.outcome = async (id) => (await it.until(`/actions/${id}`, ({ state }) => state === "ended")).outcome;
   /** What a stream tells, up to the event that fits; all of it where none does. */
   it.told = async (path, fits = () => false) => {
-    const stop = new AbortController();
-    const response = await fetch(it.url + path, { headers: { authorization: `Bearer ${it.token}`, accept: "text/event-stream" }, signal: AbortSignal.any([stop.signal, AbortSignal.timeout(PATIENCE)]) });
+    const response = await fetch(it.url + path, { headers: { authorization: `Bearer ${it.token}`, accept: "text/event-stream" }, signal: AbortSignal.timeout(PATIENCE) });
     const events = [];
     let text = "";
     for await (const bytes of response.body) {
@@ -123,10 +122,7 @@ export async function serve(home) {
         const data = /^data: ?(.*)$/m.exec(text.slice(0, end))?.[1];
         if (data === undefined) continue;
         events.push({ event: /^event: ?(.*)$/m.exec(text.slice(0, end))?.[1], data: JSON.parse(data) });
-        if (fits(events.at(-1))) {
-          stop.abort();
-          return events;
-        }
+        if (fits(events.at(-1))) return events;
       }
     }
     return events;

@@ -118,11 +118,11 @@ export class Approvals implements vscode.Disposable {
 }
 
 /** The question in one line, its thing shortened but never hidden by what is in it. */
-function about({ role, action, facts, params, subject, questions }: Approval): string {
+function about({ role, action, facts, params, subject, rule, questions }: Approval): string {
   const command = facts.command?.line ?? facts.command?.argv.join(" ");
   const thing = subject.about === "host" ? subject.host : command ?? facts.paths?.map(({ path }) => path).join(", ") ?? params.command ?? params.task;
   const verb = subject.about === "host" ? "reach the network at" : WANTS[action] ?? `do ${action}`;
-  const why = questions[0]?.why;
+  const why = rule.reason || questions[0]?.why;
   return `${visible(role)} wants to ${verb} ${visible(String(thing ?? ""))}${why ? ` (${visible(why)})` : ""}`;
 }
 

@@ -5,6 +5,7 @@
 import * as vscode from "vscode";
 import { randomBytes } from "node:crypto";
 import { Assets } from "./assets";
+import { placed } from "./placed";
 import type { Connection } from "./connection";
 import { message } from "./connection";
 import type { FromPage, ToPage } from "./webview/messages";
@@ -29,8 +30,8 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly context: vscode.ExtensionContext,
     private readonly connection: Connection,
     private readonly log: vscode.LogOutputChannel,
-    /** What a session that is begun in the page is begun with. */
-    private readonly begin: () => Promise<Record<string, unknown>>,
+    /** Where a conversation that is begun in the page acts. */
+    private readonly here: () => Promise<{ runtime: string; workspace: string } | undefined>,
   ) {
     this.#assets = new Assets(context.globalStorageUri);
     this.#subscription = connection.onDidChange(() => void this.#draw());
@@ -126,7 +127,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
 <title>Ward</title>
 <link rel="stylesheet" href="${own(style)}">
 ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("\n")}
-<style nonce="${nonce}">body { padding: 0; }</style>
+<style nonce="${nonce}">body { padding: 0; font-size: 14px; }</style>
 </head>
 <body>
 <div id="root"></div>
@@ -167,13 +168,13 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
     const stop = new AbortController();
     this.#under.set(id, stop);
     try {
-      const sent = method === "POST" && path === "/sessions" && body !== undefined ? await this.#begun(body) : body;
-      const response = await ward.ask(path, { method, headers, signal: stop.signal, ...(sent !== undefined && { body: sent }) });
+      const here = placed(await this.here(), method, path, body);
+      const response = await ward.ask(here.path, { method, headers, signal: stop.signal, ...(here.body !== undefined && { body: here.body }) });
       this.#post({ kind: "answered", id, status: response.status, headers: { "content-type": response.headers.get("content-type") ?? "" } });
       const decoder = new TextDecoder();
       if (response.body) {
         for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) {
-          const data = decoder.decode(bytes, { stream: true });
+          const data = here.told(decoder.decode(bytes, { stream: true }));
           if (data !== "") this.#post({ kind: "piece", id, data });
         }
       }
@@ -184,12 +185,6 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
     } finally {
       this.#under.delete(id);
     }
-  }
-
-  /** A conversation that is begun in this window acts in this window. */
-  async #begun(body: string): Promise<string> {
-    const asked = JSON.parse(body) as Record<string, unknown>;
-    return JSON.stringify({ ...(await this.begin()), ...asked });
   }
 
   #stopAll(): void {

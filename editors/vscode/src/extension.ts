@@ -29,7 +29,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const chat: Chat = new Chat(context, connection, log, async () => {
     if (chosen) return chosen;
     const here = hereOf(connection);
-    return here ? { runtime: here.runtimeId, workspace: await real(here.folder.uri.fsPath) } : {};
+    return here && { runtime: here.runtimeId, workspace: await real(here.folder.uri.fsPath) };
   });
   const approvals = new Approvals(connection, () => chat.visible, log);
   ending = () => connection.disconnect();

@@ -22,7 +22,7 @@ export function isInside(root: string, path: string): boolean {
 }
 
 /** Where a path leads: through links as far as it is there, by its words from there on. */
-export async function real(path: string): Promise<string> {
+export async function real(path: string, links = 40): Promise<string> {
   const rest: string[] = [];
   for (let at = path; ; at = dirname(at)) {
     try {
@@ -33,8 +33,9 @@ export async function real(path: string): Promise<string> {
       // A link that leads nowhere yet is still followed: who writes through it writes there.
       const target = await fs.readlink(at).catch(() => undefined);
       if (target !== undefined) {
-        if (rest.length > 64) throw new Failure("outside_workspace", `${path} goes through too many links.`);
-        return real(join(resolve(dirname(at), target), ...rest.reverse()));
+        if (links === 0) throw new Failure("outside_workspace", `${path} goes through too many links.`);
+        const folder = await fs.realpath(dirname(at));
+        return real(join(resolve(folder, target), ...rest.reverse()), links - 1);
       }
       if (dirname(at) === at) return path;
       rest.push(basename(at));

@@ -36,6 +36,14 @@ test("what leads out is refused: by dots, by an absolute path, by a link, by a l
   for (const given of ["..", "../work-not/secret", join(out, "secret"), "/etc/passwd", "up", "up/secret", "up/new", "letter", "nowhere", "nowhere/below", "a/../../work-not/secret"]) await refuses(inside([work], given));
 });
 
+test("a link to what is not there is followed from where it really is", async () => {
+  const { root, work, other } = await scene();
+  await symlink("../work-not/new", join(other, "dangling"));
+  await mkdir(join(work, "work-not"));
+  await refuses(inside([work, other], "beside/dangling"));
+  assert.equal((await inside([root], join(work, "beside/dangling"))).real, join(root, "work-not/new"));
+});
+
 test("a link itself may be named where it is not followed", async () => {
   const { work } = await scene();
   assert.equal((await inside([work], "letter", "keep")).real, join(work, "letter"));

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { allowed } from "../src/allow";
 import { importsOf, pageOf } from "../src/page";
+import { placed } from "../src/placed";
 import { matcher } from "../src/search";
 import { lineOf, typed } from "../src/shell";
 
@@ -56,4 +57,15 @@ test("the parts of the page are read from it, and nothing that leads elsewhere",
   assert.deepEqual(pageOf(html), { script: "main-C.js", style: "main-A.css", preload: ["chunk-B.js"] });
   assert.equal(pageOf(html.replace("main-C.js", "../../x.js")), undefined);
   assert.deepEqual(importsOf(`import{a}from"./chunk-B.js";import("./Terminal-D.js");x="./no.png"`), ["chunk-B.js", "Terminal-D.js"]);
+});
+
+test("what the page leaves open is this window's; what it says stays", () => {
+  const here = { runtime: "r", workspace: "/w \\\"x" };
+  const body = (path: string, sent: object) => JSON.parse(placed(here, "POST", path, JSON.stringify(sent)).body ?? "") as unknown;
+  assert.deepEqual(body("/sessions", { input: "a" }), { runtime: "r", workspace: here.workspace, input: "a" });
+  assert.deepEqual(body("/sessions", { input: "a", runtime: "local" }), { runtime: "local", workspace: here.workspace, input: "a" });
+  assert.deepEqual(body("/actions", { action: "fs.list" }), { workspace: here.workspace, action: "fs.list" });
+  assert.deepEqual(body("/sessions/x/messages", { input: "a" }), { input: "a" });
+  assert.deepEqual(JSON.parse(placed(here, "GET", "/healthz").told(`{"workspace":"/o\\"ther","version":"1"}`)), { workspace: here.workspace, version: "1" });
+  assert.equal(placed(undefined, "POST", "/sessions", "{}").body, "{}");
 });
