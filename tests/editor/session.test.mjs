@@ -73,3 +73,33 @@ test("an agent reads, edits and runs in the window, and what it asks is answered
   assert.deepEqual([result.exit_code, result.stdout], [3, "begun\nover\n"]);
   assert.equal(sessions[0].workspace, work);
 });
+
+test("a file that is dragged into the chat, or added to it, is named in the message; the page is as dark as the editor", limit, async (t) => {
+  const work = await folder(join(at, "dragged"), { "src/a.txt": "a\n" });
+  await bench.set({ "workbench.colorTheme": "Default Dark Modern" });
+  t.after(() => bench.set({ "workbench.colorTheme": "Default Light Modern" }));
+  const window = await open(t, bench, work);
+  await window.command("Ward: Open Chat");
+  const chat = await window.chat("textarea");
+  await chat.locator('html[data-theme="dark"]').waitFor();
+  await chat.getByText(work).first().waitFor();
+  await chat.evaluate((uri) => {
+    const data = new DataTransfer();
+    data.setData("text/uri-list", `${uri}\r\nfile:///etc/passwd`);
+    window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+  }, `file://${work}/src/a.txt`);
+  const box = chat.getByRole("textbox", { name: "Message" });
+  await box.waitFor();
+  const value = async (wanted) => {
+    for (let tries = 0; (await box.inputValue()) !== wanted; tries++) {
+      assert.ok(tries < 100, await box.inputValue());
+      await window.page.waitForTimeout(100);
+    }
+  };
+  await value("`src/a.txt` ");
+  const { runtime_id } = await ward.runtime(work);
+  await ward.act(runtime_id, "editor.open", { path: "src/a.txt", selection: { start: { line: 1 }, end: { line: 1, column: 2 } } });
+  await window.command("Ward: Add to Chat");
+  await value("`src/a.txt`\n`src/a.txt`, line 1:\n```plaintext\na\n```\n");
+  await window.shot("dark");
+});

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { closeBrowser, folder, home, limit, open, rm, workbench } from "./workbench.mjs";
+import { closeBrowser, folder, home, limit, open, rm, serve, workbench } from "./workbench.mjs";
 
 let at, bench;
 before(async () => {
@@ -54,4 +54,31 @@ test("where there is no such program the window says what to do", limit, async (
   const chat = await window.chat("#connect");
   await chat.getByText("there is no such program").waitFor();
   await window.shot("not-there");
+});
+
+test("another's Ward asks for its token, which is kept; a window connects as it opens where the person has set it so", limit, async (t) => {
+  const other = await home();
+  const ward = await serve(other);
+  t.after(async () => {
+    await ward.kill();
+    await rm(other, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
+  });
+  await bench.set({ "ward.url": ward.url });
+  const work = await folder(join(at, "four"), { "a.txt": "a\n" });
+  const window = await open(t, bench, work);
+  await window.command("Ward: Connect This Window");
+  const input = window.page.locator(".quick-input-widget input").first();
+  await window.page.getByText("Your token for").waitFor();
+  await window.shot("token");
+  await input.fill("ward_person_wrong");
+  await window.page.getByText("Ward does not take this token").waitFor();
+  await input.fill(ward.token);
+  await input.press("Enter");
+  await window.status(/Ward: connected/).waitFor();
+  const { runtime_id } = await ward.runtime(work);
+  assert.equal((await ward.act(runtime_id, "fs.read", { path: "a.txt" })).result.content, "a\n");
+  await bench.set({ "ward.connectOnStartup": true });
+  await window.page.reload();
+  await window.status(/Ward: connected/).waitFor();
+  await ward.runtime(work);
 });

@@ -152,8 +152,11 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
       case "ask":
         await this.#ask(said);
         return;
-      case "link":
-        if (/^https?:\/\//.test(said.href)) await vscode.env.openExternal(vscode.Uri.parse(said.href));
+      case "dropped": {
+        const folders = vscode.workspace.workspaceFolders ?? [];
+        const names = said.uris.map((uri) => vscode.Uri.parse(uri)).filter((uri) => vscode.workspace.getWorkspaceFolder(uri));
+        if (names.length > 0) this.#post({ kind: "add", text: `${names.map((uri) => `\`${vscode.workspace.asRelativePath(uri, folders.length > 1)}\``).join(" ")} ` });
+      }
     }
   }
 

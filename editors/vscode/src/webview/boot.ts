@@ -124,5 +124,15 @@ if (document.getElementById("root")) {
       location.hash = href;
     }
   });
+  // Files that are dragged here are named in the message. The editor lets them through with Shift.
+  addEventListener("dragover", (event) => {
+    if (event.dataTransfer?.types.includes("text/uri-list")) event.preventDefault();
+  });
+  addEventListener("drop", (event) => {
+    const uris = (event.dataTransfer?.getData("text/uri-list") ?? "").split(/\r?\n/).filter((uri) => uri !== "" && !uri.startsWith("#"));
+    if (uris.length === 0) return;
+    event.preventDefault();
+    editor.postMessage({ kind: "dropped", uris });
+  });
   editor.postMessage({ kind: "ready" });
 }

@@ -5,7 +5,7 @@ export type FromPage =
   | { kind: "connect" }
   | { kind: "ask"; id: number; path: string; method: string; headers: Record<string, string>; body?: string }
   | { kind: "stop"; id: number }
-  | { kind: "link"; href: string };
+  | { kind: "dropped"; uris: string[] };
 
 export type ToPage =
   | { kind: "answered"; id: number; status: number; headers: Record<string, string> }
