@@ -23,7 +23,7 @@ async function scene(t, name, files) {
 }
 
 test("files are read, listed, found, searched, written, edited, moved and deleted", limit, async (t) => {
-  const { work, act, page, window } = await scene(t, "files", { "a.txt": "one\ntwo\nthree\n", "src/b.js": "let x = 1;\nlet y = 2;\n", ".hidden": "h", "bytes.bin": Buffer.from([0, 255, 1]) });
+  const { work, act, page, window } = await scene(t, "files", { "a.txt": "one\ntwo\nthree\n", "src/b.js": "let x = 1;\nlet y = 2;\n", "node_modules/c/d.js": "let x = 1;\n", ".hidden": "h", "bytes.bin": Buffer.from([0, 255, 1]) });
   await symlink("/etc", join(work, "out"));
 
   const read = await act("fs.read", { path: "a.txt", offset: 2, limit: 1 });
@@ -34,7 +34,7 @@ test("files are read, listed, found, searched, written, edited, moved and delete
   assert.equal((await act("fs.read", { path: "src" })).kind, "not_a_file");
 
   const paths = ({ entries }) => entries.map(({ path, kind }) => [path, kind]);
-  assert.deepEqual(paths(await act("fs.list", {})), [["a.txt", "file"], ["bytes.bin", "file"], ["out", "symlink"], ["src", "directory"]]);
+  assert.deepEqual(paths(await act("fs.list", {})), [["a.txt", "file"], ["bytes.bin", "file"], ["node_modules", "directory"], ["out", "symlink"], ["src", "directory"]]);
   assert.deepEqual(paths(await act("fs.list", { path: "src", depth: 3, hidden: true })), [["src/b.js", "file"]]);
   assert.deepEqual((await act("fs.stat", { path: "a.txt" })).entries[0].size, 14);
   assert.deepEqual(paths(await act("fs.glob", { pattern: "**/*.js" })), [["src/b.js", "file"]]);
@@ -56,6 +56,10 @@ test("files are read, listed, found, searched, written, edited, moved and delete
   assert.equal(edited.diff, "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
   assert.equal(edited.digest, (await act("fs.read", { path: "a.txt" })).digest);
   assert.equal((await act("fs.edit", { path: "a.txt", edits: [{ old: "two", new: "2" }] })).kind, "no_match");
+  // What was changed outside the editor a moment ago is what is edited.
+  await writeFile(join(work, "a.txt"), "one\nsecond\nthree\n");
+  assert.match((await act("fs.edit", { path: "a.txt", edits: [{ old: "second", new: "two" }] })).diff ?? "", /-second\n\+two/);
+  assert.equal(await readFile(join(work, "a.txt"), "utf8"), "one\ntwo\nthree\n");
 
   assert.deepEqual(await act("fs.mkdir", { path: "deep/er" }), { changed: true });
   assert.deepEqual(await act("fs.mkdir", { path: "deep/er" }), { changed: false });
@@ -111,6 +115,8 @@ test("a command runs in the terminal: its output as it comes, its true exit code
   // The person's shell is as it was: the same terminal takes the next command.
   const second = await run({ argv: ["printf", "%s\\n", "it's", "a  b"] });
   assert.deepEqual([second.result.exit_code, second.result.stdout], [0, "it's\na  b\n"]);
+  const lines = await run({ command: "echo 'a\nb'\nfalse\nexit 5" });
+  assert.deepEqual([lines.result.exit_code, lines.result.stdout], [5, "a\nb\n"], JSON.stringify(lines));
   await mkdir(join(work, "below"));
   const elsewhere = await run({ command: "pwd; echo $GREETING", cwd: "below", env: { GREETING: "hello" } });
   assert.equal(elsewhere.result.stdout, `${join(work, "below")}\nhello\n`);

@@ -63,7 +63,7 @@ export function activate(context: vscode.ExtensionContext): void {
         return await run(...args);
       } catch (error) {
         log.error(`${name}: ${message(error)}`);
-        const action = await vscode.window.showErrorMessage(`Ward: ${message(error)}`, "Settings", "Log");
+        const action = await vscode.window.showErrorMessage(message(error).replace(/^(?!Ward )/, "Ward: "), "Settings", "Log");
         if (action === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "ward.");
         if (action === "Log") log.show();
         return undefined;

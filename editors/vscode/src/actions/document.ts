@@ -48,10 +48,32 @@ export async function exists(uri: vscode.Uri): Promise<vscode.FileStat | undefin
   }
 }
 
+/** The buffer of a file, as the disk has it where nothing in it is unsaved: what a command changed a
+ *  moment ago may not have been noticed yet. */
+export async function bufferOf(uri: vscode.Uri): Promise<vscode.TextDocument> {
+  const document = await vscode.workspace.openTextDocument(uri);
+  for (let tries = 0; !document.isDirty; tries++) {
+    const disk = textOf(await vscode.workspace.fs.readFile(uri))?.replace(/^\ufeff/, "");
+    if (disk === undefined || sameLines(disk, document.getText())) break;
+    if (tries < 20) await new Promise((resolve) => setTimeout(resolve, 100));
+    else {
+      await vscode.window.showTextDocument(document, { preserveFocus: true, preview: true });
+      await vscode.commands.executeCommand("workbench.action.files.revert");
+      break;
+    }
+  }
+  return document;
+}
+
+/** A buffer has one kind of line end. */
+function sameLines(one: string, other: string): boolean {
+  return one === other || one.replaceAll("\r\n", "\n") === other.replaceAll("\r\n", "\n");
+}
+
 /** Changes a text file to hold this: in its buffer, line by line where it differs, and shown. It is
  *  saved, unless the person had unsaved changes in it: those stay theirs to save. */
 export async function change(uri: vscode.Uri, now: string): Promise<Uint8Array> {
-  const document = await vscode.workspace.openTextDocument(uri);
+  const document = await bufferOf(uri);
   const wasDirty = document.isDirty;
   const old = document.getText();
   if (old !== now) {

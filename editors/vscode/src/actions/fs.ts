@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 import * as vscode from "vscode";
 import { applied, type Edit, unified } from "../edits";
 import { asFailure, Failure } from "../failure";
-import { bytesOf, change, digest, exists, expected, MAX_FILE, openBuffer, textOf } from "./document";
+import { bufferOf, bytesOf, change, digest, exists, expected, MAX_FILE, openBuffer, textOf } from "./document";
 import type { Call } from "./index";
 import { number, optional, text } from "./place";
 import type { Found, Wanted } from "./search-worker";
@@ -86,6 +86,13 @@ export async function stat({ place, params }: Call): Promise<unknown> {
   return { entries: [await entry(real, shown)], truncated: false };
 }
 
+/** What the person's settings leave out of a search. */
+function leftOut(folder: vscode.Uri): string | undefined {
+  const names = ["files.exclude", "search.exclude"].flatMap((name) => Object.entries(vscode.workspace.getConfiguration(undefined, folder).get<Record<string, unknown>>(name) ?? {}));
+  const patterns = names.filter(([, on]) => on === true).map(([pattern]) => pattern);
+  return patterns.length === 0 ? undefined : `{${patterns.join(",")}}`;
+}
+
 /** The editor's own search for files: what is excluded there is left out here, and so is whatever a
  *  link leads out to. */
 async function found({ place, signal }: Call, top: string, pattern: string): Promise<{ files: { real: string; shown: string; uri: vscode.Uri }[]; truncated: boolean }> {
@@ -93,7 +100,7 @@ async function found({ place, signal }: Call, top: string, pattern: string): Pro
   const stop = () => source.cancel();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const uris = await vscode.workspace.findFiles(new vscode.RelativePattern(vscode.Uri.file(top), pattern), undefined, MAX_ENTRIES + 1, source.token);
+    const uris = await vscode.workspace.findFiles(new vscode.RelativePattern(vscode.Uri.file(top), pattern), leftOut(place.folder.uri), MAX_ENTRIES + 1, source.token);
     const files = [];
     for (const uri of uris.slice(0, MAX_ENTRIES)) {
       const path = await place.path(uri.fsPath).catch(() => undefined);
@@ -205,7 +212,7 @@ export async function edit({ place, params }: Call): Promise<unknown> {
     const each = (one ?? {}) as Record<string, unknown>;
     return { old: text(each, "old"), new: text(each, "new"), all: each.all === true };
   });
-  const old = (await vscode.workspace.openTextDocument(uri)).getText();
+  const old = (await bufferOf(uri)).getText();
   const now = await change(uri, applied(old, wanted, shown));
   return { digest: digest(now), diff: unified(shown, old, textOf(now) ?? "") };
 }
