@@ -143,6 +143,7 @@ test("a shell that reports nothing gets nothing typed: the command runs beside i
   const outcome = await ward.outcome(await ward.asked(runtime, "terminal.run", { command: "echo out; echo err >&2; exit 4" }));
   assert.deepEqual([outcome.result?.exit_code, outcome.result?.stdout, outcome.result?.stderr], [4, "out\n", "err\n"], JSON.stringify(outcome));
   await page.locator(".xterm-rows", { hasText: "does not report commands" }).waitFor();
+  await page.locator(".xterm-rows", { hasText: "exit code 4" }).waitFor();
   await window.shot("fallback");
 });
 

@@ -205,7 +205,7 @@ export class Diffs implements vscode.Disposable {
   async show({ place, params, signal }: Call): Promise<unknown> {
     const { uri, shown } = await place.path(text(params, "path"));
     const content = text(params, "content");
-    const title = optional(params, "title") ?? `${shown}: a proposed change`;
+    const title = optional(params, "title") ?? "A proposed change";
     const there = await exists(uri);
     if (there && textOf(await bytesOf(uri)) === undefined) throw new Failure("bad_encoding", `${shown} is not UTF-8 text, so no change of it can be shown.`);
     const key = String(++this.#count);
@@ -213,14 +213,14 @@ export class Diffs implements vscode.Disposable {
     const right = vscode.Uri.from({ scheme: SCHEME, path: uri.path, query: key });
     const left = there ? uri : vscode.Uri.from({ scheme: SCHEME, path: uri.path, query: "nothing" });
     try {
-      await vscode.commands.executeCommand("vscode.diff", left, right, title, { preserveFocus: true, preview: false });
+      await vscode.commands.executeCommand("vscode.diff", left, right, `${shown}: ${title}`, { preserveFocus: true, preview: false });
       const closed = new Promise<undefined>((resolve) => {
         const listening = vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
           if (closed.some((tab) => isOurs(tab, right))) (listening.dispose(), resolve(undefined));
         });
         signal.addEventListener("abort", () => (listening.dispose(), resolve(undefined)), { once: true });
       });
-      const answer = await Promise.race([closed, vscode.window.showInformationMessage(`${title}\n${shown}`, "Accept", "Reject")]);
+      const answer = await Promise.race([closed, vscode.window.showInformationMessage(`${title}: ${shown}`, "Accept", "Reject")]);
       if (signal.aborted || answer !== "Accept") return { accepted: false };
       if (!there) await vscode.workspace.fs.writeFile(uri, new Uint8Array());
       return { accepted: true, digest: digest(await change(uri, content)) };

@@ -170,7 +170,10 @@ async function interrupt(terminal: vscode.Terminal, ended: Promise<unknown>): Pr
 
 /** The command as a process of its own, shown in a terminal. */
 async function alone(run: Run, call: Call, out: Kept, error: Kept, stop: AbortSignal): Promise<Ended> {
-  const write = new vscode.EventEmitter<string>();
+  const written = new vscode.EventEmitter<string>();
+  // What is written before the terminal is open would be lost.
+  let early: string | undefined = `\x1b[2mThis shell does not report commands, so Ward runs this beside it.\x1b[0m\r\n$ ${run.line.replaceAll("\n", "\r\n")}\r\n`;
+  const write = (data: string) => (early === undefined ? written.fire(data) : (early += data));
   const child = spawn("sh", ["-c", run.line], { cwd: run.cwd.fsPath, env: { ...process.env, ...run.env }, stdio: ["ignore", "pipe", "pipe"], detached: true });
   const kill = () => {
     if (child.pid === undefined || child.exitCode !== null) return;
@@ -187,8 +190,12 @@ async function alone(run: Run, call: Call, out: Kept, error: Kept, stop: AbortSi
     iconPath: new vscode.ThemeIcon("shield"),
     isTransient: true,
     pty: {
-      onDidWrite: write.event,
-      open: () => write.fire(`\x1b[2mThis shell does not report commands, so Ward runs this beside it.\x1b[0m\r\n$ ${run.line.replaceAll("\n", "\r\n")}\r\n`),
+      onDidWrite: written.event,
+      open: () => {
+        const before = early ?? "";
+        early = undefined;
+        written.fire(before);
+      },
       close: kill,
       handleInput: (data: string) => data === "\x03" && kill(),
     },
@@ -199,7 +206,7 @@ async function alone(run: Run, call: Call, out: Kept, error: Kept, stop: AbortSi
     from.on("data", (data: string) => {
       kept.push(data);
       call.output.push(stream, data);
-      write.fire(data.replaceAll(/\r?\n/g, "\r\n"));
+      write(data.replaceAll(/\r?\n/g, "\r\n"));
     });
   }
   if (stop.aborted) kill();
@@ -207,7 +214,7 @@ async function alone(run: Run, call: Call, out: Kept, error: Kept, stop: AbortSi
   return new Promise<Ended>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code, signal) => {
-      write.fire(`\x1b[2m${code === null ? `ended by ${signal}` : `exit code ${code}`}\x1b[0m\r\n`);
+      write(`\x1b[2m${code === null ? `ended by ${signal}` : `exit code ${code}`}\x1b[0m\r\n`);
       resolve(code === null ? { signal: signal ?? "SIGKILL" } : { exit_code: code });
     });
   });
