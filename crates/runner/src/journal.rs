@@ -10,6 +10,7 @@ use store::{Append, Expected, Json, Millis, NewEvent, Seq, Store, StoreError, St
 
 use crate::runner::Inner;
 use crate::session::history::{Entry, History};
+use crate::session::lately::Fresh;
 use crate::session::record::{Progress, Record};
 use crate::session::{Session, stream};
 
@@ -68,10 +69,7 @@ impl<S: Store> Inner<S> {
         events: &[SessionEvent],
     ) -> Result<Seq, Failure> {
         let append = self.events(session, events)?;
-        let heads = self.gate.store().append(vec![append]).await;
-        heads
-            .map(|heads| heads.first().copied().unwrap_or_default())
-            .map_err(unwritten)
+        self.append(session, vec![append]).await
     }
 
     /// Writes a page of a session: `pen` is its pen, with its history loaded.
@@ -109,12 +107,12 @@ impl<S: Store> Inner<S> {
                 progress: Box::new(progress.clone()),
             })?);
         }
-        let heads = self.gate.store().append(batch).await.map_err(unwritten)?;
+        let head = self.append(session, batch).await?;
         for entry in page.entries {
             history.add(entry);
         }
         session.record().progress = progress;
-        Ok(heads.first().copied().unwrap_or_default())
+        Ok(head)
     }
 
     /// Begins a session: the index, its first events, its first entries.
@@ -131,13 +129,25 @@ impl<S: Store> Inner<S> {
             },
             index(&Listed::Created(record))?,
         ];
-        let heads = self.gate.store().append(batch).await.map_err(unwritten)?;
+        let head = self.append(session, batch).await?;
         let mut pen = session.pen.lock().await;
         let history = pen.get_or_insert_with(History::default);
         for entry in page.entries {
             history.add(entry);
         }
-        Ok(heads.first().copied().unwrap_or_default())
+        Ok(head)
+    }
+
+    /// Appends a batch that begins with a session's events, and tells whoever follows it. Answers
+    /// where the session is.
+    async fn append(&self, session: &Session, batch: Vec<Append>) -> Result<Seq, Failure> {
+        let fresh = batch.first().map(Fresh::of);
+        let heads = self.gate.store().append(batch).await.map_err(unwritten)?;
+        let head = heads.first().copied().unwrap_or_default();
+        if let Some(fresh) = fresh {
+            session.lately.written(fresh, head);
+        }
+        Ok(head)
     }
 
     /// Writes that a session is gone, and removes what was said in it.

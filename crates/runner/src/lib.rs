@@ -36,4 +36,5 @@ mod session;
 mod turn;
 
 pub use runner::Runner;
+pub use session::lately::{Listener, Written};
 pub use session::{End, Session, Status};

@@ -94,20 +94,22 @@ impl<S: Store> Inner<S> {
                 (history.told(), history.calls())
             };
             let asked = self.turn(session, &agent, messages, calls, cancel);
-            let turn = match self.in_time(session, &limits, asked).await {
+            let (turn, mut rest) = match self.in_time(session, &limits, asked).await {
                 InTime::Late => {
-                    self.drop_turn(session, "its time is up").await?;
+                    self.drop_turn(session, Vec::new(), "its time is up")
+                        .await?;
                     return Ok(StopReason::TimeLimit);
                 }
-                InTime::Done(Ok(turn)) => turn,
+                InTime::Done(Ok(asked)) => asked,
                 InTime::Done(Err(failure)) => match failure.kind {
                     _ if cancel.is_cancelled() => {
-                        self.drop_turn(session, "it was cancelled").await?;
+                        self.drop_turn(session, Vec::new(), "it was cancelled")
+                            .await?;
                         return Ok(StopReason::Cancelled);
                     }
                     ErrorKind::ContextFull if shorter < SHORTER => {
                         shorter += 1;
-                        self.drop_turn(session, "the conversation is too long")
+                        self.drop_turn(session, Vec::new(), "the conversation is too long")
                             .await?;
                         if self.compact(session, &agent, cancel).await? {
                             continue;
@@ -115,7 +117,7 @@ impl<S: Store> Inner<S> {
                         return Err(failure);
                     }
                     _ => {
-                        self.drop_turn(session, "it failed").await?;
+                        self.drop_turn(session, Vec::new(), "it failed").await?;
                         return Err(failure);
                     }
                 },
@@ -124,6 +126,7 @@ impl<S: Store> Inner<S> {
                 again += 1;
                 self.drop_turn(
                     session,
+                    rest,
                     "the model's call cannot be read; it is asked again",
                 )
                 .await?;
@@ -131,15 +134,19 @@ impl<S: Store> Inner<S> {
             }
             if turn.stop == Stop::ContextFull && shorter < SHORTER {
                 shorter += 1;
-                self.drop_turn(session, "the conversation is too long")
-                    .await?;
+                self.drop_turn(
+                    session,
+                    std::mem::take(&mut rest),
+                    "the conversation is too long",
+                )
+                .await?;
                 if self.compact(session, &agent, cancel).await? {
                     continue;
                 }
             }
             let stop = turn.stop.clone();
             let input = turn.usage.total();
-            self.keep_turn(session, &agent, turn).await?;
+            self.keep_turn(session, &agent, turn, rest).await?;
             let open = self.open_calls(session).await?;
             if !open.is_empty() {
                 if !matches!(stop, Stop::ToolUse | Stop::EndTurn | Stop::Other(_)) {
@@ -254,8 +261,14 @@ impl<S: Store> Inner<S> {
         self.write(session, history, page, |_| ()).await.map(drop)
     }
 
-    /// A turn is whole: it is kept, counted and told.
-    async fn keep_turn(&self, session: &Session, agent: &Agent, turn: Turn) -> Result<(), Failure> {
+    /// A turn is whole: it is kept, counted and told, after the rest of what it said.
+    async fn keep_turn(
+        &self,
+        session: &Session,
+        agent: &Agent,
+        turn: Turn,
+        rest: Vec<SessionEvent>,
+    ) -> Result<(), Failure> {
         let Turn {
             mut message, usage, ..
         } = turn;
@@ -277,24 +290,29 @@ impl<S: Store> Inner<S> {
             (total, spent, progress.turns + 1)
         };
         let id = format!("{}-t{number}", session.id);
-        let page = Page::event(SessionEvent::MessageCompleted(MessageCompleted {
-            message_id: id.clone(),
-            origin: message.origin.clone(),
-            text: message.text(),
-            calls: message
-                .tool_calls()
-                .map(|call| call.call_id.clone())
-                .collect(),
-        }))
-        .and(SessionEvent::Usage(UsageTold {
-            turn: usage,
-            total,
-            cost: spent.map(|micros| micros as f64 / 1e6),
-        }))
-        .entry(Entry::Message(Said {
-            id,
-            message: Arc::new(message),
-        }));
+        let page = Page {
+            events: rest,
+            entries: Vec::new(),
+        };
+        let page = page
+            .and(SessionEvent::MessageCompleted(MessageCompleted {
+                message_id: id.clone(),
+                origin: message.origin.clone(),
+                text: message.text(),
+                calls: message
+                    .tool_calls()
+                    .map(|call| call.call_id.clone())
+                    .collect(),
+            }))
+            .and(SessionEvent::Usage(UsageTold {
+                turn: usage,
+                total,
+                cost: spent.map(|micros| micros as f64 / 1e6),
+            }))
+            .entry(Entry::Message(Said {
+                id,
+                message: Arc::new(message),
+            }));
         self.write(session, history, page, |progress| {
             progress.turns = number;
             progress.usage = total;
@@ -317,11 +335,16 @@ impl<S: Store> Inner<S> {
         Ok(())
     }
 
-    async fn drop_turn(&self, session: &Session, reason: &str) -> Result<(), Failure> {
-        let dropped = SessionEvent::TurnDropped(TurnDropped {
+    async fn drop_turn(
+        &self,
+        session: &Session,
+        mut told: Vec<SessionEvent>,
+        reason: &str,
+    ) -> Result<(), Failure> {
+        told.push(SessionEvent::TurnDropped(TurnDropped {
             reason: reason.to_owned(),
-        });
-        self.tell(session, &[dropped]).await.map(drop)
+        }));
+        self.tell(session, &told).await.map(drop)
     }
 
     /// Writes how a session stopped. Not, where it was done and somebody said something meanwhile.

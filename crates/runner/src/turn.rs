@@ -15,7 +15,8 @@ use crate::session::Session;
 const TOGETHER: usize = 16 * 1024;
 
 impl<S: Store> Inner<S> {
-    /// Asks the model for one turn. What is told of it is void where it fails.
+    /// Asks the model for one turn. What is told of it is void where it fails. With a whole one comes
+    /// what is still to be told of it, so that it can be written together with the turn.
     pub(crate) async fn turn(
         &self,
         session: &Session,
@@ -23,7 +24,7 @@ impl<S: Store> Inner<S> {
         messages: Vec<std::sync::Arc<Message>>,
         calls: u64,
         cancel: &CancellationToken,
-    ) -> Result<Turn, Failure> {
+    ) -> Result<(Turn, Vec<SessionEvent>), Failure> {
         let request = TurnRequest {
             model: agent.resolved.model.clone(),
             instructions: agent.instructions.clone(),
@@ -71,10 +72,7 @@ impl<S: Store> Inner<S> {
                 Delta::Reasoning(text) => told.text(text, SessionEvent::Reasoning),
                 Delta::ToolCall(call) => told.call(session, agent, &call),
                 Delta::ToolCallStarted { .. } | Delta::ArgumentsDelta { .. } => {}
-                Delta::Done(turn) => {
-                    self.flush(session, &mut told).await?;
-                    return Ok(turn);
-                }
+                Delta::Done(turn) => return Ok((turn, told.events)),
             }
             if told.is_much() {
                 self.flush(session, &mut told).await?;

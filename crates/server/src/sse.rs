@@ -12,10 +12,12 @@ use bytes::Bytes;
 use futures_util::stream;
 use gate::ledger::Ledger;
 use protocol::{ErrorKind, Failure};
+use runner::{Listener, Session, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Event, Seq, Store, StoreError, StreamName};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, interval_at};
 
 use crate::app::{App, Hold};
 use crate::auth::Caller;
@@ -122,6 +124,17 @@ impl Out {
         self.0.send(comment).await.map_err(|_| Over)
     }
 
+    /// Events of a session, in one piece.
+    async fn written(&self, events: &[Written]) -> Result<(), Over> {
+        let length = |event: &Written| event.data.len() + event.kind.len() + 40;
+        let mut text = String::with_capacity(events.iter().map(length).sum());
+        for Written { seq, kind, data } in events {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "id: {seq}\nevent: {kind}\ndata: {data}\n\n");
+        }
+        self.0.send(text.into()).await.map_err(|_| Over)
+    }
+
     async fn say(&self, seq: Option<Seq>, kind: &str, data: &impl Serialize) -> Result<(), Over> {
         // JSON of one line: no line break can end an event early.
         let data = serde_json::to_string(data).map_err(|_| Over)?;
@@ -206,6 +219,51 @@ pub(crate) async fn follow<S: Store>(
             head = source.beyond(after) => drop(head.map_err(unreadable)?),
             () = &mut ends, if !ended => ended = true,
             () = tokio::time::sleep(KEEP_ALIVE) => out.alive().await?,
+        }
+    }
+}
+
+/// Tells a session's events, as [`follow`] does: those at hand from memory, older ones from the store.
+pub(crate) async fn follow_session<S: Store>(
+    out: &Out,
+    store: &S,
+    session: &Arc<Session>,
+    mut after: Seq,
+    ends: impl Future<Output = ()>,
+) -> Result<(), Over> {
+    let mut listener: Listener = session.listen();
+    let mut alive = interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
+    tokio::pin!(ends);
+    let mut ended = false;
+    loop {
+        match listener.after(after) {
+            Some(events) => {
+                if let Some(last) = events.last() {
+                    after = last.seq;
+                    out.written(&events).await?;
+                    continue;
+                }
+            }
+            None => {
+                let events = store.read(session.stream(), after, PAGE).await;
+                let events = events.map_err(unreadable)?;
+                if let Some(last) = events.last() {
+                    after = last.seq;
+                    for event in &events {
+                        out.event(event).await?;
+                    }
+                    continue;
+                }
+            }
+        }
+        // Ready before the last look: nothing has come since.
+        if ended {
+            return Ok(());
+        }
+        tokio::select! {
+            () = listener.more() => {}
+            () = &mut ends, if !ended => ended = true,
+            _ = alive.tick() => out.alive().await?,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A session in memory: how far it is, what runs of it, and what its model knows.
 
 pub(crate) mod history;
+pub(crate) mod lately;
 pub(crate) mod record;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::history::History;
+use self::lately::{Lately, Listener};
 use self::record::Record;
 
 /// A session.
@@ -25,6 +27,8 @@ pub struct Session {
     record: Mutex<Record>,
     held: Mutex<Held>,
     status: watch::Sender<Status>,
+    /// What it told last.
+    pub(crate) lately: Lately,
     /// Cancelled when it is deleted.
     pub(crate) gone: CancellationToken,
     /// What its model knows, while something happens. Whoever holds it writes: the order in the
@@ -77,6 +81,7 @@ impl Session {
             }),
             record: Mutex::new(record),
             held: Mutex::default(),
+            lately: Lately::new(),
             gone: CancellationToken::new(),
             pen: tokio::sync::Mutex::new(None),
             above,
@@ -111,6 +116,12 @@ impl Session {
     #[must_use]
     pub fn follow(&self) -> watch::Receiver<Status> {
         self.status.subscribe()
+    }
+
+    /// What it tells, from now on.
+    #[must_use]
+    pub fn listen(self: &Arc<Self>) -> Listener {
+        Listener::new(self)
     }
 
     /// Waits until it has stopped more often than `ends`.
@@ -202,6 +213,7 @@ impl Session {
             status.ends += 1;
             status.last = Some(Arc::new(end));
         });
+        self.lately.rest();
     }
 
     /// A call is under way from now on, until this is dropped.

@@ -24,7 +24,7 @@ use crate::auth::Caller;
 use crate::connection::Connection;
 use crate::extract::{Id, Json, NoBody, Params};
 use crate::failure::HttpFailure;
-use crate::sse::{self, From, Source};
+use crate::sse::{self, From};
 
 /// Query of `GET /sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -145,13 +145,13 @@ pub(crate) async fn events<S: Store>(
     let after = sse::after(&headers, from)?.unwrap_or(Seq::START);
     let session = app.runner.session(&caller.actor, &id)?;
     let hold = app.hold(&caller)?;
-    let source = Source::Stream(Arc::clone(app.gate.store()), session.stream().clone());
+    let store = Arc::clone(app.gate.store());
     Ok(sse::answer(
         &app,
         caller,
         connection,
         hold,
-        |out| async move { sse::follow(&out, &source, after, session.gone()).await },
+        |out| async move { sse::follow_session(&out, &*store, &session, after, session.gone()).await },
     ))
 }
 
@@ -199,13 +199,15 @@ async fn answer<S: Store>(
     let hold = app.hold(&caller)?;
     let wait = match how {
         How::Events => {
-            let source = Source::Stream(Arc::clone(app.gate.store()), session.stream().clone());
+            let store = Arc::clone(app.gate.store());
             return Ok(sse::answer(
                 app,
                 caller,
                 connection,
                 hold,
-                |out| async move { sse::follow(&out, &source, after, session.settled()).await },
+                |out| async move {
+                    sse::follow_session(&out, &*store, &session, after, session.settled()).await
+                },
             ));
         }
         How::Whole(wait) => wait,
