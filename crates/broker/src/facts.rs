@@ -2,10 +2,12 @@
 //! is followed through its links. What is elsewhere is the editor's word, which also keeps to its
 //! own folders.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use protocol::facts::{Access, CommandFact, EntryKind, PathFact};
 use protocol::{ActionName, ErrorKind, Facts, Failure};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// The facts of an action in the workspace of an editor of this kind.
@@ -42,17 +44,43 @@ pub(crate) fn of(
         facts.paths.push(path_fact(workspace, given, *access));
     }
     if name == ActionName::TerminalRun || name == ActionName::TerminalOpen {
-        let line = text("command").unwrap_or_default().to_owned();
-        let cwd = real(workspace, text("cwd").unwrap_or("."));
-        facts.command = Some(CommandFact {
-            argv: vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
-            line: Some(line),
-            program: None,
-            cwd: cwd.to_string_lossy().into_owned(),
-            env: std::collections::BTreeMap::new(),
-        });
+        facts.command = Some(command(name, params, workspace)?);
     }
     Ok(facts)
+}
+
+/// The command as a person is shown it: all of it, or it is refused.
+fn command(name: ActionName, params: &Value, workspace: &str) -> Result<CommandFact, Failure> {
+    #[derive(Deserialize)]
+    struct Asked {
+        command: Option<String>,
+        argv: Option<Vec<String>>,
+        cwd: Option<String>,
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+    }
+    let misfit = |why: String| Failure::new(ErrorKind::InvalidParams, why);
+    let asked: Asked = serde_json::from_value(params.clone())
+        .map_err(|error| misfit(format!("The parameters of {name} do not fit: {error}.")))?;
+    let words = |line: &str| ["sh", "-c", line].map(str::to_owned).to_vec();
+    let (line, argv) = match (asked.command, asked.argv) {
+        (Some(line), None) => (Some(line.clone()), words(&line)),
+        (None, Some(argv)) if !argv.is_empty() => (None, argv),
+        (None, None) if name == ActionName::TerminalOpen => (None, vec!["sh".to_owned()]),
+        _ => {
+            return Err(misfit(format!(
+                "{name} takes `command` or `argv`, one of them."
+            )));
+        }
+    };
+    let cwd = real(workspace, asked.cwd.as_deref().unwrap_or("."));
+    Ok(CommandFact {
+        line,
+        argv,
+        program: None,
+        cwd: cwd.to_string_lossy().into_owned(),
+        env: asked.env,
+    })
 }
 
 /// Which parameters are paths, and what happens to them.
@@ -181,6 +209,38 @@ mod tests {
         assert_eq!(path("nowhere/below"), below("fresh/below"));
         assert_eq!(path("loop"), below("work/loop"));
         assert_eq!(path("/etc/passwd"), "/etc/passwd");
+    }
+
+    #[test]
+    fn a_command_is_shown_whole_with_its_words_and_its_environment() {
+        let command = |params: Value| {
+            let facts = of("terminal.run", &params, "/work", "vscode");
+            facts.map(|facts| facts.command.unwrap())
+        };
+        let shown = command(json!({"argv": ["rm", "-r", "x"], "env": {"A": "1"}, "cwd": "sub"}));
+        assert_eq!(
+            shown.unwrap(),
+            CommandFact {
+                line: None,
+                argv: ["rm", "-r", "x"].map(str::to_owned).to_vec(),
+                program: None,
+                cwd: "/work/sub".to_owned(),
+                env: BTreeMap::from([("A".to_owned(), "1".to_owned())]),
+            }
+        );
+        assert_eq!(
+            command(json!({"command": "ls"})).unwrap().line.unwrap(),
+            "ls"
+        );
+        for params in [
+            json!({}),
+            json!({"command": "ls", "argv": ["rm"]}),
+            json!({"argv": []}),
+            json!({"argv": "rm"}),
+        ] {
+            let failure = command(params.clone()).unwrap_err();
+            assert_eq!(failure.kind, ErrorKind::InvalidParams, "{params}");
+        }
     }
 
     #[test]
