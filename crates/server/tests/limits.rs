@@ -86,7 +86,7 @@ async fn a_body_that_does_not_fit_is_told_what_does_not() {
             "invalid_params",
         ),
         (
-            r#"{"action": "fs.read", "runtime": "vscode"}"#,
+            r#"{"action": "fs.read", "runtime": 7}"#,
             400,
             "invalid_params",
         ),

@@ -28,6 +28,11 @@ fn tools() -> Arc<[Tool]> {
     .collect()
 }
 
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(work)
+}
+
 fn ask(messages: &[Message]) -> Turn {
     let request = TurnRequest {
         model: Offline::NAME.to_owned(),
@@ -36,7 +41,7 @@ fn ask(messages: &[Message]) -> Turn {
         ..TurnRequest::default()
     };
     let stream = Offline.turn(request, CancellationToken::new());
-    let deltas: Vec<_> = futures_util::FutureExt::now_or_never(stream.collect::<Vec<_>>()).unwrap();
+    let deltas: Vec<_> = wait(stream.collect::<Vec<_>>());
     let mut text = String::new();
     let mut calls = Vec::new();
     for delta in deltas {
@@ -411,7 +416,7 @@ fn cancelled_means_no_more_words() {
         ..TurnRequest::default()
     };
     let mut stream = Offline.turn(request, cancel.clone());
-    let mut next = || futures_util::FutureExt::now_or_never(stream.next()).unwrap();
+    let mut next = || wait(stream.next());
     assert!(matches!(next(), Some(Ok(Delta::Text(_)))));
     cancel.cancel();
     assert_eq!(next(), Some(Err(ProviderError::Cancelled)));
