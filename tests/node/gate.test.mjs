@@ -19,7 +19,7 @@ test("a host learns who it is, what there is, and how the runtime is", limit, as
   assert.equal(status.open_questions, 0);
   const [{ process, ...runtime }] = status.runtimes;
   assert.ok(process > 0);
-  assert.deepEqual(runtime, { kind: "local", workspace: it.workspace, state: "ready", restarts: 0 });
+  assert.deepEqual(runtime, { runtime_id: "local", kind: "local", workspace: it.workspace, state: "ready", restarts: 0 });
 });
 
 test("an action inside the wall runs unasked, and its output is told before its end", limit, async (t) => {
