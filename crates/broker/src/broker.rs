@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gate::Actor;
+use gate::{Actor, new_id};
 use protocol::runtime::{EVENT_OUTPUT, LOCAL, PostRuntime, Registered, RuntimeInfo};
 use protocol::{ActionName, ErrorKind, Failure};
 use serde::Deserialize;
@@ -379,17 +379,6 @@ fn no_runtime(id: &str) -> Failure {
         ErrorKind::Unknown,
         format!("There is no runtime `{shown}` that is yours."),
     )
-}
-
-fn new_id() -> Result<String, Failure> {
-    let mut bytes = [0_u8; 12];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::new(
-            ErrorKind::Internal,
-            format!("The system gives no random numbers: {error}."),
-        )
-    })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// When a lease ends that begins now.

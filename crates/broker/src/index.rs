@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use protocol::runtime::{PostRuntime, RuntimeInfo};
 use protocol::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::{Append, Expected, Millis, NewEvent, Seq, Store, StoreError, StreamName};
+use store::{Append, Expected, NewEvent, Seq, Store, StoreError, StreamName};
 
 /// How many events are read at a time.
 const PAGE: usize = 256;
@@ -126,15 +125,12 @@ impl<S: Store> Index<S> {
     }
 
     async fn write(&self, entry: &Entry) -> Result<(), Failure> {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
         let append = Append {
             stream: self.stream.clone(),
             expected: Expected::Any,
             events: vec![NewEvent {
                 kind: "runtime".to_owned(),
-                at: Millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
+                at: gate::now(),
                 data: json!(entry).into(),
             }],
         };

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use store::Millis;
 
 /// Now.
-pub(crate) fn now() -> Millis {
+#[must_use]
+pub fn now() -> Millis {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -138,7 +138,7 @@ fn check_id(name: &str, id: &str) -> Result<(), Failure> {
 }
 
 /// A new id that nobody can guess.
-pub(crate) fn new_id() -> Result<String, Failure> {
+pub fn new_id() -> Result<String, Failure> {
     let mut bytes = [0_u8; 12];
     getrandom::fill(&mut bytes).map_err(|error| {
         Failure::new(

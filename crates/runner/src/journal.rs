@@ -1,12 +1,11 @@
 //! What is written of sessions, before it is told: the events that clients follow, the history that
 //! the model is told, and the index of all sessions. What belongs together is written together.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use gate::now;
 use protocol::session::{SessionEvent, TextDelta};
 use protocol::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
-use store::{Append, Expected, Json, Millis, NewEvent, Seq, Store, StoreError, StreamName};
+use store::{Append, Expected, Json, NewEvent, Seq, Store, StoreError, StreamName};
 
 use crate::runner::Inner;
 use crate::session::history::{Entry, History};
@@ -318,12 +317,4 @@ pub(crate) fn unwritten(error: StoreError) -> Failure {
         StoreError::Failed(_) | StoreError::Closed => ErrorKind::Internal,
     };
     Failure::new(kind, error.to_string())
-}
-
-/// Now.
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -25,6 +25,7 @@ mod calls;
 mod compact;
 mod cut;
 mod delegate;
+mod input;
 mod journal;
 mod place;
 pub mod price;

@@ -4,14 +4,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use gate::{Actor, Seen, State};
+use gate::{Actor, Seen, State, new_id, now};
 use protocol::session::{SessionEvent, SessionState, Started};
 use protocol::{ErrorKind, Failure};
 use store::Store;
 
 use crate::calls::{Made, not_begun};
-use crate::journal::{Page, now, unwritten};
-use crate::runner::{Inner, new_id};
+use crate::journal::{Page, unwritten};
+use crate::runner::Inner;
 use crate::session::history::{Entry, History};
 use crate::session::record::{Progress, Record};
 use crate::session::{End, Session};

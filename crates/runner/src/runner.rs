@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gate::{Actor, Ask, Gate};
+use gate::{Actor, Ask, Gate, new_id, now};
 use protocol::runtime::RuntimeChoice;
 use protocol::session::{
     Changed, Input, Limits, Models as ModelsTold, Origin, PatchSession, PostMessage, PostSession,
-    ProviderInfo, Received, SessionEvent, SessionInfo, SessionState, Started,
+    ProviderInfo, SessionEvent, SessionInfo, SessionState, Started,
 };
 use protocol::{Digest, ErrorKind, Failure, Mode};
 use serde_json::json;
@@ -18,17 +18,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::calls::Made;
-use crate::journal::{Page, now, unwritten};
+use crate::input::{
+    checked, is_empty, message, no_session, nothing_said, origin_of, received, title_of,
+};
+use crate::journal::{Page, unwritten};
 use crate::price::Models;
-use crate::provider::{Message, Part, Registry};
+use crate::provider::Registry;
 use crate::session::Session;
 use crate::session::history::{Entry, Said};
 use crate::session::record::{Progress, Record};
 
 /// Sessions that run at once, of all persons.
 const MAX_RUNNING: usize = 512;
-/// The longest message, its pictures aside.
-const MAX_TEXT: usize = 1024 * 1024;
 /// Messages that may wait for a busy agent.
 const MAX_QUEUED: usize = 64;
 
@@ -548,116 +549,4 @@ impl<S: Store> Inner<S> {
         .await?;
         Ok(())
     }
-}
-
-/// Where a role, a model and the rest come from when nothing is said.
-fn origin_of(actor: &Actor) -> Origin {
-    match actor {
-        Actor::Person(_) => Origin::User,
-        Actor::Agent(agent) => Origin::Client(agent.id.clone()),
-    }
-}
-
-pub(crate) fn received(id: &str, message: &Message) -> SessionEvent {
-    let images = message.content.iter();
-    SessionEvent::Received(Received {
-        message_id: id.to_owned(),
-        origin: message.origin.clone(),
-        text: message.text(),
-        images: images.filter(|part| matches!(part, Part::Image(_))).count(),
-    })
-}
-
-fn is_empty(input: &Input) -> bool {
-    match input {
-        Input::Text(text) => text.trim().is_empty(),
-        Input::Parts(parts) => parts.text.trim().is_empty() && parts.images.is_empty(),
-    }
-}
-
-/// What is said, as a message, and what a session that begins so is called.
-fn message(input: &Input, origin: Origin) -> Result<(Message, String), Failure> {
-    if is_empty(input) {
-        return Err(nothing_said());
-    }
-    let (text, images) = match input {
-        Input::Text(text) => (text, &[][..]),
-        Input::Parts(parts) => (&parts.text, &parts.images[..]),
-    };
-    if text.len() > MAX_TEXT {
-        return Err(Failure::new(
-            ErrorKind::TooLarge,
-            format!(
-                "A message has at most {} KiB. Put the rest into a file.",
-                MAX_TEXT / 1024
-            ),
-        )
-        .with("field", "input"));
-    }
-    for image in images {
-        let known = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-        if !known.contains(&image.media_type.as_str()) {
-            return Err(Failure::new(
-                ErrorKind::InvalidParams,
-                format!("A picture is one of {}.", known.join(", ")),
-            )
-            .with("field", "input.images"));
-        }
-    }
-    let mut message = Message::user(text.clone());
-    message.origin = origin;
-    message
-        .content
-        .extend(images.iter().cloned().map(Part::Image));
-    Ok((message, title_of(text)))
-}
-
-fn nothing_said() -> Failure {
-    Failure::new(
-        ErrorKind::InvalidParams,
-        "`input` says nothing. Say what the agent shall do.",
-    )
-    .with("field", "input")
-}
-
-/// The first line, in a length that fits a list.
-fn title_of(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default().trim();
-    let mut title: String = line.chars().take(80).collect();
-    if title.len() < line.len() {
-        title.push('…');
-    }
-    title
-}
-
-fn no_session(id: &str) -> Failure {
-    let shown: String = id.chars().take(100).collect();
-    Failure::new(
-        ErrorKind::Unknown,
-        format!("There is no session `{shown}` that is yours."),
-    )
-}
-
-/// Ids are parts of the names of streams and actions.
-fn checked(id: &str) -> Result<&str, Failure> {
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    if !id.is_empty() && id.len() <= 50 && id.bytes().all(good) {
-        return Ok(id);
-    }
-    Err(Failure::new(
-        ErrorKind::InvalidParams,
-        "`id` has 1 to 50 letters, digits, `_` or `-`.",
-    )
-    .with("field", "id"))
-}
-
-pub(crate) fn new_id() -> Result<String, Failure> {
-    let mut bytes = [0_u8; 12];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::new(
-            ErrorKind::Internal,
-            format!("The system gives no random numbers: {error}."),
-        )
-    })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
