@@ -295,3 +295,16 @@ test("an agent's token begins sessions in its own role and mode, and sees no oth
   assert.deepEqual((await agent("GET", "/sessions")).body.sessions.map((one) => one.session_id), ["mine"]);
   assert.deepEqual((await it.call("GET", "/sessions")).body.sessions.map((one) => one.session_id).sort(), ["mine", "theirs"]);
 });
+
+test("readers that do not read hold nothing up, and whoever reads gets all of it", limit, async (t) => {
+  // More than the kernel keeps for a connection that nobody reads.
+  const calls = Array.from({ length: 400 }, () => ["fs_read", { path: "large.txt" }]);
+  const it = await talk(t, [says("", ...calls), says("Read.")], { files: { "large.txt": "x".repeat(30_000) } });
+  const stop = new AbortController();
+  t.after(() => stop.abort());
+  await it.call("POST", "/sessions", { id: "quick", input: "go", wait: 0 });
+  for (let count = 0; count < 5; count++) await it.ask("GET", "/sessions/quick/events", undefined, { signal: stop.signal });
+  const told = await it.tell("GET", "/sessions/quick/events");
+  assert.equal((await told.until(is("session.completed"))).data.output, "Read.");
+  assert.equal(told.events.filter(is("tool.output")).length, 400);
+});

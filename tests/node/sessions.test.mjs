@@ -205,17 +205,3 @@ test("bad input is refused before anything begins, with what is wrong and where"
   assert.equal((await it.call("GET", "/sessions/none")).status, 404);
   assert.equal((await it.call("POST", "/sessions/none/messages", { input: "x" })).status, 404);
 });
-
-test("a slow reader holds nothing up", limit, async (t) => {
-  const it = await serve(t);
-  const stop = new AbortController();
-  // Answers that nobody reads.
-  const idle = [];
-  const begun = await it.call("POST", "/sessions", { id: "quick", input: "run seq 1 20000", wait: 0 });
-  assert.equal(begun.status, 202);
-  for (let count = 0; count < 5; count++) idle.push(await it.ask("GET", "/sessions/quick/events", undefined, { signal: stop.signal }));
-  const told = await it.tell("GET", "/sessions/quick/events");
-  const end = await told.until(is("session.completed"));
-  assert.equal(end.data.stop, "done");
-  stop.abort();
-});
