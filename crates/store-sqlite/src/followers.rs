@@ -32,14 +32,14 @@ impl Followers {
     }
 
     /// Tells those who wait where these streams are now.
-    pub(crate) fn tell<'a>(&self, heads: impl Iterator<Item = (&'a StreamName, &'a Seq)>) {
+    pub(crate) fn tell<'a>(&self, heads: impl Iterator<Item = (&'a StreamName, Seq)>) {
         let mut streams = self.streams();
         if streams.is_empty() {
             return;
         }
         for (stream, now) in heads {
             if let Some(head) = streams.get(stream)
-                && head.send(*now).is_err()
+                && head.send(now).is_err()
             {
                 streams.remove(stream);
             }

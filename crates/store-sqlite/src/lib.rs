@@ -1,24 +1,29 @@
 //! Streams of events on SQLite, in a data folder that one process owns.
 //!
-//! [`DataFolder::own`] takes the folder, [`SqliteStore::open`] opens the database in it. One
-//! connection writes, and all that waits for it goes into one transaction (group commit); readers
-//! read beside it.
+//! [`DataFolder::own`] takes the folder, [`SqliteStore::open`] opens the database in it. An append is
+//! written to a journal with one call of the system and kept in memory; a thread puts what came
+//! meanwhile into the database in one transaction (group commit), a moment later. Readers read
+//! beside it, and find what is not in the database yet in memory.
 //!
 //! Invariants:
 //! - A database that is damaged, newer than this Ward or not Ward's is refused with a sentence and
 //!   left byte for byte as it was.
-//! - An append is in the write-ahead log before its appender is told: it survives the death of this
-//!   process at any moment. It reaches the disk itself a little later (`synchronous = NORMAL`), so
-//!   that a loss of power can take the last moments, but never leaves half of something.
+//! - An append is in the journal before its appender is told: it survives the death of this process
+//!   at any moment. It reaches the disk itself a little later, so that a loss of power can take the
+//!   last moments, but never leaves half of something.
+//! - The database is a prefix of what was appended, the journal goes on from there, and both
+//!   together are everything.
 //! - There is no second way to write: no other connection of this crate is opened for writing.
 //! - Whoever appends or looks up one event may do that on their own thread, in the time it takes to
 //!   write to memory. What waits for the disk is done by threads of the store.
 
 #![forbid(unsafe_code)]
 
+mod desk;
 mod error;
 mod folder;
 mod followers;
+mod journal;
 mod readers;
 mod schema;
 mod writer;
@@ -50,9 +55,14 @@ impl SqliteStore {
     pub fn open(folder: DataFolder) -> Result<Self, OpenError> {
         let path = folder.path().join(FILE);
         let connection = schema::open(&path)?;
+        let lookup = readers::connect(&path).map_err(|why| OpenError::Sqlite {
+            path: path.clone(),
+            why,
+        })?;
         let followers = Arc::new(followers::Followers::default());
+        let told = Arc::clone(&followers);
         Ok(Self {
-            writer: writer::Writer::start(connection, Arc::clone(&followers))?,
+            writer: writer::Writer::start(connection, lookup, folder.path(), told)?,
             followers,
             readers: readers::Readers::new(path.clone()),
             path,
@@ -78,24 +88,43 @@ impl Store for SqliteStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
-        self.readers.read(stream.clone(), after, limit).await
+        // First what is in memory, then the database: what is put there in between is found twice.
+        let (lately, head) = self.writer.lately(stream);
+        if head.is_some_and(|head| head <= after) {
+            return Ok(Vec::new());
+        }
+        let mut events = match lately.first() {
+            Some(first) if first <= after.next() => Vec::new(),
+            Some(_) | None => self.readers.read(stream.clone(), after, limit).await?,
+        };
+        join(&mut events, &lately, after, limit)?;
+        Ok(events)
     }
 
     async fn tail(&self, stream: &StreamName, limit: usize) -> Result<Vec<Event>, StoreError> {
-        self.readers.tail(stream.clone(), limit).await
+        let (lately, _) = self.writer.lately(stream);
+        let mut events = Vec::new();
+        let mut after = Seq::START;
+        match lately.first() {
+            Some(first) if lately.len() >= limit => {
+                let passed = first.get() + (lately.len() - limit) as u64;
+                after = Seq::new(passed.saturating_sub(1));
+            }
+            Some(_) | None => events = self.readers.tail(stream.clone(), limit).await?,
+        }
+        join(&mut events, &lately, after, usize::MAX)?;
+        events.drain(..events.len().saturating_sub(limit));
+        Ok(events)
     }
 
     async fn head(&self, stream: &StreamName) -> Result<Seq, StoreError> {
-        match self.writer.head(stream) {
-            Some(head) => head,
-            None => self.readers.head(stream.clone()).await,
-        }
+        self.writer.head(stream)
     }
 
     async fn beyond(&self, stream: &StreamName, after: Seq) -> Result<Seq, StoreError> {
         // First in line, then a look: what is appended in between is not missed.
         let mut heads = self.followers.follow(stream);
-        let head = self.readers.head(stream.clone()).await?;
+        let head = self.writer.head(stream)?;
         if head > after {
             return Ok(head);
         }
@@ -110,6 +139,25 @@ impl Store for SqliteStore {
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
-        self.readers.count().await
+        Ok(self.writer.count())
     }
+}
+
+/// Adds what is in memory to what was found in the database after `after`, as far as it joins on.
+fn join(
+    events: &mut Vec<Event>,
+    lately: &desk::Lately,
+    after: Seq,
+    limit: usize,
+) -> Result<(), StoreError> {
+    let mut last = events.last().map_or(after, |event| event.seq);
+    for event in lately.after(last) {
+        let event = event?;
+        if events.len() >= limit || event.seq != last.next() {
+            break;
+        }
+        last = event.seq;
+        events.push(event);
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Readers: connections that cannot write, beside the one that does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use rusqlite::{Connection, OpenFlags, Row};
 use store::{Event, Millis, Seq, StoreError, StreamName};
 
 use crate::schema::plan_once;
-use crate::writer::head;
 
 /// How many connections are kept for the next readers.
 const KEPT: usize = 4;
@@ -77,20 +76,6 @@ impl Readers {
         .await
     }
 
-    pub(crate) async fn head(&self, stream: StreamName) -> Result<Seq, StoreError> {
-        self.with(move |connection| head(connection, &stream)).await
-    }
-
-    pub(crate) async fn count(&self) -> Result<u64, StoreError> {
-        self.with(|connection| {
-            // None is ever taken away.
-            connection.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| {
-                Ok(row.get::<_, i64>(0)?.unsigned_abs())
-            })
-        })
-        .await
-    }
-
     /// Does it at once.
     fn here<T>(
         &self,
@@ -126,13 +111,7 @@ impl Readers {
         if let Some(connection) = free {
             return Ok(connection);
         }
-        let connection = Connection::open_with_flags(
-            &self.path,
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        plan_once(&connection)?;
-        Ok(connection)
+        connect(&self.path)
     }
 
     fn put_back(&self, connection: Connection) {
@@ -141,6 +120,17 @@ impl Readers {
             free.push(connection);
         }
     }
+}
+
+/// A connection that cannot write.
+pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    plan_once(&connection)?;
+    Ok(connection)
 }
 
 fn event(row: &Row<'_>) -> rusqlite::Result<Event> {

@@ -45,6 +45,8 @@ const MIGRATIONS: &[&str] = &[
     DROP TABLE streams;
     ALTER TABLE written RENAME TO events;
     CREATE UNIQUE INDEX places ON events (stream, seq);",
+    // From here on a journal lies beside the database: a Ward that does not know it is refused.
+    "",
 ];
 
 /// Up to this size a database is read through when it is opened; beyond, it would delay the start,

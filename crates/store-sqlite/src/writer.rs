@@ -1,251 +1,372 @@
-//! The one connection that writes.
-//!
-//! Where nobody else writes, whoever brings an append writes it at once: to wake a thread and to be
-//! woken by it takes longer than to write. What comes meanwhile waits for a thread, which puts all of
-//! it into one transaction. It also tidies the log away, which waits for the disk.
+//! Who writes: every append goes to the desk at once, and a thread puts what lies there into the
+//! database, all that came meanwhile in one transaction.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use store::{Append, Seq, StoreError, StreamName};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 
+use crate::desk::{Desk, Lately, Sheet};
 use crate::error::OpenError;
 use crate::followers::Followers;
+use crate::journal::{Journal, Placed, Record};
 
-/// How many appends may wait; whoever comes then waits to hand theirs over.
-const WAITING: usize = 1024;
-/// How many are written in one transaction, so that the first is not told too late.
-const TOGETHER: usize = 256;
+/// For how long it is waited for more.
+const GATHER: Duration = Duration::from_millis(250);
+/// With so much on the desk it is not waited any longer.
+const MUCH: usize = 1 << 20;
+/// With so much on the desk whoever appends waits.
+const FULL: usize = 16 << 20;
+/// How long until it is tried again where the database could not be written.
+const AGAIN: Duration = Duration::from_secs(1);
 /// A log of so many pages is tidied away, as SQLite would do it by itself.
 const LONG: i32 = 1000;
 
 type Answer = Result<Vec<Seq>, StoreError>;
+/// Streams that are to go, and who is to be told.
+type Removal = (Vec<StreamName>, oneshot::Sender<Result<(), StoreError>>);
 
-/// What is to be done by the thread.
-#[derive(Debug)]
-enum Job {
-    /// A batch, and who is to be told.
-    Append(Vec<Append>, oneshot::Sender<Answer>),
-    /// Streams that are to go, and who is to be told.
-    Remove(Vec<StreamName>, oneshot::Sender<Result<(), StoreError>>),
-    /// The log has become long.
-    Tidy,
-}
-
-/// The way to write. Dropping it waits for what was handed over.
+/// The way to write. Dropping it waits until all is in the database.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    pen: Arc<Pen>,
-    jobs: Option<mpsc::Sender<Job>>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Told to the thread: there is something to do.
+    work: Condvar,
+    /// Told to those who wait to append: there is room again.
+    room: Notify,
+    followers: Arc<Followers>,
+}
+
+#[derive(Debug)]
+struct State {
+    desk: Desk,
+    removals: Vec<Removal>,
+    /// Why the database cannot be written at the moment.
+    failing: Option<StoreError>,
+    closed: bool,
+}
+
 impl Writer {
-    /// Takes the connection that writes, and starts the thread.
+    /// Takes the connection that writes, puts what a Ward that was killed left in the journal into
+    /// the database, and starts the thread.
     pub(crate) fn start(
-        connection: Connection,
+        mut connection: Connection,
+        lookup: Connection,
+        folder: &Path,
         followers: Arc<Followers>,
     ) -> Result<Self, OpenError> {
-        let path = connection.path().map(PathBuf::from).unwrap_or_default();
-        let pen = Pen::new(connection, followers);
-        let pen = Arc::new(pen.map_err(|why| OpenError::Sqlite { path, why })?);
-        let (jobs, waiting) = mpsc::channel(WAITING);
-        let held = Arc::clone(&pen);
+        let path = connection.path().map(Into::into).unwrap_or_default();
+        let sqlite = |why| OpenError::Sqlite { path, why };
+        let (mut journal, found) = Journal::open(folder)?;
+        let log = Log::of(&mut connection);
+        let carried = log.and_then(|log| {
+            carry_over(&mut connection, &found)?;
+            Ok((log, count(&connection)?))
+        });
+        let (log, count) = carried.map_err(sqlite)?;
+        journal.clear().map_err(|why| OpenError::Folder {
+            folder: folder.to_owned(),
+            why,
+        })?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                desk: Desk::new(journal, lookup, count),
+                removals: Vec::new(),
+                failing: None,
+                closed: false,
+            }),
+            work: Condvar::new(),
+            room: Notify::new(),
+            followers,
+        });
+        let held = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || work(&held, waiting))
+            .spawn(move || held.write_all(&mut connection, &log))
             .map_err(OpenError::Thread)?;
         Ok(Self {
-            pen,
-            jobs: Some(jobs),
+            shared,
             thread: Some(thread),
         })
     }
 
-    /// Appends one batch; it is written when this returns.
+    /// Appends one batch; it is in the journal when this returns.
     pub(crate) async fn append(&self, batch: Vec<Append>) -> Answer {
-        let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
-        if let Some(answer) = self.pen.write_at_once(&batch) {
-            if self.pen.is_log_long() {
-                // Where the thread has much to do, it looks by itself.
-                let _ = jobs.try_send(Job::Tidy);
+        loop {
+            // In line before the look, so that no room is missed.
+            let room = self.shared.room.notified();
+            {
+                let mut state = self.shared.state();
+                if state.desk.young().bytes() < FULL {
+                    return self.shared.append(&mut state, batch);
+                }
+                if let Some(why) = &state.failing {
+                    return Err(why.clone());
+                }
             }
-            return answer;
+            room.await;
         }
-        let (told, answer) = oneshot::channel();
-        let waiting = Waiting::new(&self.pen.waiting);
-        jobs.send(Job::Append(batch, told))
-            .await
-            .map_err(|_| StoreError::Closed)?;
-        let answer = answer.await.map_err(|_| StoreError::Closed)?;
-        drop(waiting);
-        answer
     }
 
     /// Removes whole streams; they are gone when this returns.
     pub(crate) async fn remove(&self, streams: Vec<StreamName>) -> Result<(), StoreError> {
-        let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
         let (told, answer) = oneshot::channel();
-        jobs.send(Job::Remove(streams, told))
-            .await
-            .map_err(|_| StoreError::Closed)?;
+        self.shared.state().removals.push((streams, told));
+        self.shared.work.notify_one();
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Where a stream is, where nobody writes. The connection that writes has the newest pages at
-    /// hand; a reader would have to fetch them again after every append.
-    pub(crate) fn head(&self, stream: &StreamName) -> Option<Result<Seq, StoreError>> {
-        let connection = self.pen.try_connection()?;
-        Some(head(&connection, stream).map_err(failed))
+    /// Where a stream is.
+    pub(crate) fn head(&self, stream: &StreamName) -> Result<Seq, StoreError> {
+        self.shared.state().desk.head(stream)
+    }
+
+    /// What is in memory of a stream, and its head where that is remembered.
+    pub(crate) fn lately(&self, stream: &StreamName) -> (Lately, Option<Seq>) {
+        self.shared.state().desk.lately(stream)
+    }
+
+    /// How many events were ever appended.
+    pub(crate) fn count(&self) -> u64 {
+        self.shared.state().desk.count()
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.shared.state().closed = true;
+        self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A writer that panicked has told nobody of success.
+            // What a writer that panicked left is in the journal.
             let _ = thread.join();
         }
     }
 }
 
-/// One who waits for the thread.
-struct Waiting<'a>(&'a AtomicUsize);
+impl Shared {
+    fn append(&self, state: &mut State, batch: Vec<Append>) -> Answer {
+        let before = state.desk.young().bytes();
+        let placed = state.desk.append(batch)?;
+        let now = state.desk.young().bytes();
+        if (before == 0 && now > 0) || (before < MUCH && now >= MUCH) {
+            self.work.notify_one();
+        }
+        let heads = placed.iter().map(|placed| (&placed.stream, placed.last()));
+        self.followers.tell(heads);
+        Ok(placed.iter().map(|placed| placed.last()).collect())
+    }
 
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread: waits for something to do, and does it, to the end.
+    fn write_all(&self, connection: &mut Connection, log: &Log) {
+        let mut state = self.state();
+        loop {
+            state = self.wait(state, None, |state| {
+                !state.closed && state.removals.is_empty() && state.desk.young().is_empty()
+            });
+            state = self.wait(state, Some(GATHER), |state| {
+                !state.closed && state.removals.is_empty() && state.desk.young().bytes() < MUCH
+            });
+            if !state.desk.young().is_empty() {
+                state = self.put(state, connection);
+            }
+            if !state.removals.is_empty() {
+                state = self.remove(state, connection);
+            }
+            let ends = state.closed && (state.desk.young().is_empty() || state.failing.is_some());
+            if ends {
+                drop(state);
+                log.tidy(connection, "TRUNCATE");
+                return;
+            }
+            if log.is_long() {
+                drop(state);
+                log.tidy(connection, "PASSIVE");
+                state = self.state();
+            }
+        }
+    }
+
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        limit: Option<Duration>,
+        idle: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        let idle = |state: &mut State| idle(state);
+        match limit {
+            None => self
+                .work
+                .wait_while(state, idle)
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(limit) => {
+                self.work
+                    .wait_timeout_while(state, limit, idle)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
+            }
+        }
+    }
+
+    /// Puts what is on the desk into the database.
+    fn put<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        connection: &mut Connection,
+    ) -> MutexGuard<'a, State> {
+        let sheet = state.desk.turn();
+        drop(state);
+        let written = put(connection, &sheet);
+        self.settle(self.state(), connection, &sheet, written)
+    }
+
+    /// Removes streams, with nobody appending meanwhile: what is on the desk goes first.
+    fn remove<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        connection: &mut Connection,
+    ) -> MutexGuard<'a, State> {
+        let removals = std::mem::take(&mut state.removals);
+        let sheet = state.desk.turn();
+        let written = put(connection, &sheet);
+        for (streams, told) in removals {
+            let removed = match &written {
+                Ok(()) => remove(connection, &streams).map_err(failed),
+                Err(error) => Err(StoreError::Failed(error.to_string())),
+            };
+            if removed.is_ok() {
+                state.desk.removed(&streams);
+            }
+            // Whoever asked may have gone.
+            let _ = told.send(removed);
+        }
+        self.settle(state, connection, &sheet, written)
+    }
+
+    /// Ends a turn of the desk. While its sheet cannot be written, it is tried again and again; where
+    /// Ward ends meanwhile, the journal keeps it for the next start.
+    fn settle<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        connection: &mut Connection,
+        sheet: &Sheet,
+        mut written: rusqlite::Result<()>,
+    ) -> MutexGuard<'a, State> {
+        while let Err(error) = written {
+            state.failing = Some(failed(error));
+            self.room.notify_waiters();
+            if state.closed {
+                return state;
+            }
+            state = self.wait(state, Some(AGAIN), |state| !state.closed);
+            drop(state);
+            written = put(connection, sheet);
+            state = self.state();
+        }
+        state.failing = None;
+        if let Err(error) = state.desk.settled() {
+            tracing::error!(%error, "the journal could not be emptied");
+        }
+        self.room.notify_waiters();
+        state
     }
 }
 
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The connection, and what there is to know about it.
+/// SQLite's own log of what is not in its file yet.
 #[derive(Debug)]
-struct Pen {
-    connection: Mutex<Connection>,
-    followers: Arc<Followers>,
-    /// How many wait for the thread: nobody goes ahead of them.
-    waiting: AtomicUsize,
-    /// Pages in the log after the last commit.
-    log: Arc<AtomicI32>,
-}
+struct Log(Arc<AtomicI32>);
 
-impl Pen {
-    fn new(mut connection: Connection, followers: Arc<Followers>) -> rusqlite::Result<Self> {
+impl Log {
+    /// Follows how long it is, in the place of SQLite's own hook, which tidies within the commit.
+    fn of(connection: &mut Connection) -> rusqlite::Result<Self> {
         let log = Arc::new(AtomicI32::new(0));
         let pages = Arc::clone(&log);
-        // In the place of SQLite's own, which tidies within the commit.
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, now| {
             pages.store(now, Ordering::Relaxed);
             Ok(())
         }))?;
-        Ok(Self {
-            connection: Mutex::new(connection),
-            followers,
-            waiting: AtomicUsize::new(0),
-            log,
-        })
+        Ok(Self(log))
     }
 
-    /// Writes where nobody else does; none where somebody does, or waits to.
-    fn write_at_once(&self, batch: &[Append]) -> Option<Answer> {
-        if self.waiting.load(Ordering::Relaxed) > 0 {
-            return None;
-        }
-        let mut connection = self.try_connection()?;
-        let answer = write_all(&mut connection, &[batch]).map_or_else(Err, |mut answers| {
-            answers.pop().unwrap_or(Err(StoreError::Closed))
-        });
-        drop(connection);
-        self.tell(batch, &answer);
-        Some(answer)
+    fn is_long(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= LONG
     }
 
-    fn tell(&self, batch: &[Append], answer: &Answer) {
-        if let Ok(heads) = answer {
-            let streams = batch.iter().map(|append| &append.stream);
-            self.followers.tell(streams.zip(heads));
-        }
-    }
-
-    fn is_log_long(&self) -> bool {
-        self.log.load(Ordering::Relaxed) >= LONG
-    }
-
-    /// Puts the log's pages in their places, as far as no reader is in the way. The log begins anew
-    /// with the next commit.
-    fn tidy(&self, connection: &Connection) {
-        self.log.store(0, Ordering::Relaxed);
-        let tidied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    /// Puts its pages in their places. `PASSIVE`: as far as no reader is in the way; it begins anew
+    /// with the next commit. `TRUNCATE`: all of them, and nothing is left of it.
+    fn tidy(&self, connection: &Connection, how: &str) {
+        self.0.store(0, Ordering::Relaxed);
+        let tidy = format!("PRAGMA wal_checkpoint({how})");
+        let tidied = connection.query_row(&tidy, [], |_| Ok(()));
         if let Err(error) = tidied {
             tracing::warn!(%error, "the store's log could not be tidied away; it grows until it can");
         }
     }
-
-    /// None where somebody holds it.
-    fn try_connection(&self) -> Option<MutexGuard<'_, Connection>> {
-        match self.connection.try_lock() {
-            Ok(connection) => Some(connection),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A transaction that a panic left behind is taken back when it is dropped.
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-fn work(pen: &Pen, mut waiting: mpsc::Receiver<Job>) {
-    while let Some(first) = waiting.blocking_recv() {
-        let mut jobs = Vec::new();
-        let mut removed = Vec::new();
-        let mut next = Some(first);
-        while let Some(job) = next {
-            match job {
-                Job::Append(batch, told) => jobs.push((batch, told)),
-                Job::Remove(streams, told) => removed.push((streams, told)),
-                Job::Tidy => {}
-            }
-            // What is to be removed is removed after what came before it and before what comes next.
-            next = (jobs.len() < TOGETHER && removed.is_empty())
-                .then(|| waiting.try_recv().ok())
-                .flatten();
-        }
-        let mut connection = pen.connection();
-        let answers = if jobs.is_empty() {
-            Vec::new()
-        } else {
-            let batches: Vec<&[Append]> = jobs.iter().map(|(batch, _)| &**batch).collect();
-            write_all(&mut connection, &batches)
-                .unwrap_or_else(|error| jobs.iter().map(|_| Err(error.clone())).collect())
-        };
-        for ((batch, told), answer) in jobs.into_iter().zip(answers) {
-            pen.tell(&batch, &answer);
-            // Whoever asked may have gone; it is written all the same.
-            let _ = told.send(answer);
-        }
-        for (streams, told) in removed {
-            let _ = told.send(remove(&mut connection, &streams).map_err(failed));
-        }
-        if pen.is_log_long() {
-            pen.tidy(&connection);
-        }
+/// Puts a sheet into the database, all of it or nothing.
+fn put(connection: &mut Connection, sheet: &Sheet) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    for placed in sheet.in_order() {
+        insert(&transaction, placed)?;
     }
+    transaction.commit()
+}
+
+/// Puts what was found in the journal into the database: what is not there yet. After a loss of
+/// power the database may lack more than the journal holds; then what does not join on is given up.
+fn carry_over(connection: &mut Connection, found: &[Record]) -> rusqlite::Result<()> {
+    let mut transaction = connection.transaction()?;
+    for record in found {
+        let savepoint = transaction.savepoint()?;
+        for placed in &record.batch {
+            let head = head(&savepoint, &placed.stream)?;
+            if placed.last() <= head {
+                continue;
+            }
+            if placed.first != head.next() {
+                tracing::warn!(stream = %placed.stream, "the database lacks events that the journal goes on from; what came after them is lost");
+                drop(savepoint);
+                return transaction.commit();
+            }
+            insert(&savepoint, placed)?;
+        }
+        savepoint.commit()?;
+    }
+    transaction.commit()
+}
+
+fn insert(connection: &Connection, placed: &Placed) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO events (stream, seq, at, kind, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    let mut seq = placed.first;
+    for event in &placed.events {
+        insert.execute((
+            placed.stream.as_str(),
+            seq.get() as i64,
+            event.at.0 as i64,
+            &event.kind,
+            event.data.as_str(),
+        ))?;
+        seq = seq.next();
+    }
+    Ok(())
 }
 
 /// Removes whole streams, and what they held from the file as well.
@@ -258,82 +379,7 @@ fn remove(connection: &mut Connection, streams: &[StreamName]) -> rusqlite::Resu
     transaction.commit()
 }
 
-/// Writes all of them in one transaction; one that does not fit leaves the others as they are.
-fn write_all(
-    connection: &mut Connection,
-    batches: &[&[Append]],
-) -> Result<Vec<Answer>, StoreError> {
-    if let [batch] = batches {
-        return Ok(vec![write_one(connection, batch)]);
-    }
-    let mut transaction = connection.transaction().map_err(failed)?;
-    let mut answers = Vec::with_capacity(batches.len());
-    for batch in batches {
-        let savepoint = transaction.savepoint().map_err(failed)?;
-        let answer = append(&savepoint, batch);
-        match answer {
-            Ok(_) => savepoint.commit().map_err(failed)?,
-            // The same of the savepoint.
-            Err(_) => drop(savepoint),
-        }
-        answers.push(answer);
-    }
-    transaction.commit().map_err(failed)?;
-    Ok(answers)
-}
-
-/// Writes one, which is what nearly always happens: its statements are not read anew each time.
-fn write_one(connection: &Connection, batch: &[Append]) -> Answer {
-    let open = Open::begin(connection).map_err(failed)?;
-    let heads = append(connection, batch)?;
-    open.commit().map_err(failed)?;
-    Ok(heads)
-}
-
-/// A transaction; dropped, it takes back what was written in it.
-struct Open<'a>(&'a Connection);
-
-impl<'a> Open<'a> {
-    fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
-        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        Ok(Self(connection))
-    }
-
-    fn commit(self) -> rusqlite::Result<()> {
-        self.0.prepare_cached("COMMIT")?.execute([]).map(drop)
-    }
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        // After a commit there is none.
-        if !self.0.is_autocommit()
-            && let Err(error) = self.0.execute_batch("ROLLBACK")
-        {
-            tracing::error!(%error, "what was half-written could not be taken back");
-        }
-    }
-}
-
-fn append(connection: &Connection, batch: &[Append]) -> Answer {
-    let mut heads = Vec::with_capacity(batch.len());
-    for append in batch {
-        let head = head(connection, &append.stream).map_err(failed)?;
-        if let store::Expected::Head(expected) = append.expected
-            && expected != head
-        {
-            return Err(StoreError::Conflict {
-                stream: append.stream.clone(),
-                expected,
-                actual: head,
-            });
-        }
-        heads.push(events(connection, head, append).map_err(failed)?);
-    }
-    Ok(heads)
-}
-
-/// Where a stream is; one that nobody knows is at its start.
+/// Where a stream is in the database; one that nobody knows is at its start.
 pub(crate) fn head(connection: &Connection, stream: &StreamName) -> rusqlite::Result<Seq> {
     let head: Option<i64> = connection
         .prepare_cached("SELECT max(seq) FROM events WHERE stream = ?1")?
@@ -341,24 +387,14 @@ pub(crate) fn head(connection: &Connection, stream: &StreamName) -> rusqlite::Re
     Ok(Seq::new(head.unwrap_or_default().unsigned_abs()))
 }
 
-fn events(connection: &Connection, mut head: Seq, append: &Append) -> rusqlite::Result<Seq> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO events (stream, seq, at, kind, data) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    for event in &append.events {
-        head = head.next();
-        insert.execute((
-            append.stream.as_str(),
-            head.get() as i64,
-            event.at.0 as i64,
-            &event.kind,
-            event.data.as_str(),
-        ))?;
-    }
-    Ok(head)
+/// How many events were ever put into the database.
+fn count(connection: &Connection) -> rusqlite::Result<u64> {
+    connection.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| {
+        Ok(row.get::<_, i64>(0)?.unsigned_abs())
+    })
 }
 
-fn failed(error: rusqlite::Error) -> StoreError {
+pub(crate) fn failed(error: rusqlite::Error) -> StoreError {
     tracing::error!(%error, "the store's writer failed");
     StoreError::Failed(error.to_string())
 }

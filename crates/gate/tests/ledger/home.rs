@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gate::ledger::{Entry, EntryKind, Ledger, NewEntry, Opened, Problem, ProblemKind};
 use gate::redact::Redactor;
@@ -50,8 +51,17 @@ impl Home {
         self.state.path().join("ledger.head")
     }
 
-    /// Past Ward, to the database.
+    /// Past Ward, to the database, once everything that was appended is in it.
     pub(crate) fn database(&self) -> rusqlite::Connection {
+        let is_empty = |name: &str| {
+            let journal = self.data.path().join(name).metadata();
+            journal.map_or(0, |file| file.len()) == 0
+        };
+        let began = Instant::now();
+        while !["ward.journal-a", "ward.journal-b"].into_iter().all(is_empty) {
+            assert!(began.elapsed() < Duration::from_secs(30));
+            std::thread::sleep(Duration::from_millis(5));
+        }
         rusqlite::Connection::open(self.data.path().join("ward.db")).unwrap()
     }
 
