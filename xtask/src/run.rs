@@ -13,12 +13,20 @@ pub(crate) fn program(name: impl AsRef<OsStr>, folder: &Path) -> Command {
     command
 }
 
-/// The cargo that runs this.
+/// The cargo that runs this. It is not told what cargo told this program about itself: build scripts
+/// that look at it would run again each time a build is started from here or by hand.
 pub(crate) fn cargo(folder: &Path) -> Command {
-    program(
+    let mut command = program(
         std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
         folder,
-    )
+    );
+    for (name, _) in std::env::vars_os() {
+        let told = name.to_string_lossy();
+        if told.starts_with("CARGO_PKG_") || told.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
 
 /// Runs it to its end; `advice` is what to do where it fails.
