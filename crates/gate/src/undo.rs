@@ -23,6 +23,7 @@ mod keep;
 mod left;
 mod manifest;
 mod plan;
+mod shown;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -146,3 +146,28 @@ pub struct UndoneAction {
     /// What changed by that.
     pub files: Vec<FileChange>,
 }
+
+/// Answer of `GET /actions/{id}/changes`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Changes {
+    /// In the order it was done.
+    pub files: Vec<ShownChange>,
+    /// How many more there are that are not told.
+    #[serde(default)]
+    pub more: u64,
+}
+
+/// What an action did to one path, as people read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShownChange {
+    /// The real path.
+    pub path: String,
+    /// What was there.
+    pub before: State,
+    /// What the action left there.
+    pub after: State,
+    /// As a unified diff in which nothing is invisible; left out where it is no text, too long, or
+    /// no longer to be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}

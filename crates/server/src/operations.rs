@@ -18,7 +18,7 @@ use protocol::session::{
     Models, PatchSession, PostFork, PostMessage, PostSession, SessionAnswer, SessionEvent,
     SessionInfo, Sessions,
 };
-use protocol::undo::{UndoParams, Undone};
+use protocol::undo::{Changes, UndoParams, Undone};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use store::Store;
 
@@ -160,6 +160,9 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .events()
             .answer(204, "Nothing more comes", Content::Nothing)
             .fails(&[503]),
+        get("/actions/{id}/changes", "getActionChanges", Persons, actions::changes::<S>)
+            .summary("What an action did to files, as diffs")
+            .json::<Changes>(200, "What changed"),
         post("/actions/{id}/cancel", "cancelAction", Actors, actions::cancel::<S>)
             .summary("End an action, wherever it is")
             .json::<ActionState>(200, "How far it was")

@@ -17,7 +17,7 @@ use store::{Seq, Store};
 use super::whole;
 use crate::answer::{json, ok};
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{Caller, Person};
 use crate::connection::Connection;
 use crate::extract::{Id, Json, NoBody, Params};
 use crate::failure::HttpFailure;
@@ -138,6 +138,15 @@ pub(crate) async fn events<S: Store>(
         hold,
         |out| async move { sse::follow(&out, &source, after, gate.over(&id)).await },
     ))
+}
+
+/// `GET /actions/{id}/changes`: what it did to files.
+pub(crate) async fn changes<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    Id(id): Id,
+) -> Result<Response, HttpFailure> {
+    Ok(ok(&app.gate.changes(&caller.actor, &id).await?))
 }
 
 /// An action as it is told.
