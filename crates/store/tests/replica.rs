@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use store::Seq;
-use store::replica::{Effect, Entry, EventId, Input, Rebase, Replica};
+use store::replica::{Base, Effect, Entry, EventId, Fold, Input, Rebase, Replica};
 
 /// An event that remembers what it was written for, so that a rebase can be seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,22 @@ impl Rebase for Note {
             Self::Mark(_) if upstream.contains(&Self::Wipe) => None,
             other => Some(other.clone()),
         }
+    }
+}
+
+/// A state that forgets nothing, so that everything can be compared.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Log(Vec<Entry<Note>>);
+
+impl Fold for Log {
+    type Event = Note;
+
+    fn apply(&mut self, entry: &Entry<Note>) {
+        self.0.push(entry.clone());
+    }
+
+    fn has(&self, id: &EventId) -> bool {
+        self.0.iter().any(|entry| entry.id == *id)
     }
 }
 
@@ -55,13 +71,21 @@ enum Asked {
     Pull(Seq),
 }
 
+/// What comes back: what a replica takes, or a state to go on from.
+#[derive(Debug, Clone)]
+enum Answered {
+    Input(Input<Note>),
+    Base(Base<Log>),
+}
+
 impl Server {
     fn head(&self) -> Seq {
         Seq::new(self.log.len() as u64)
     }
 
-    fn answer(&mut self, asked: Asked) -> Input<Note> {
-        match asked {
+    /// Sometimes only a state is to be had, as where the events before it are gone.
+    fn answer(&mut self, asked: Asked, only_state: bool) -> Answered {
+        Answered::Input(match asked {
             Asked::Push(expected, entries) if expected == self.head() => {
                 self.log.extend(entries);
                 Input::Accepted {
@@ -70,6 +94,12 @@ impl Server {
                 }
             }
             Asked::Push(..) => Input::Behind { head: self.head() },
+            Asked::Pull(_) if only_state => {
+                return Answered::Base(Base {
+                    seq: self.head(),
+                    state: Log(self.log.clone()),
+                });
+            }
             Asked::Pull(after) => {
                 let from = usize::try_from(after.get()).unwrap();
                 // A page at a time, as a server would.
@@ -79,14 +109,20 @@ impl Server {
                     entries: page.collect(),
                 }
             }
-        }
+        })
+    }
+}
+
+impl From<Input<Note>> for Answered {
+    fn from(input: Input<Note>) -> Self {
+        Self::Input(input)
     }
 }
 
 /// A replica, its disk, and whether the network lets anything through.
 struct Place {
-    replica: Replica<Note>,
-    disk: (Vec<Entry<Note>>, Vec<Entry<Note>>, u64),
+    replica: Replica<Log>,
+    disk: (Base<Log>, Vec<Entry<Note>>, u64),
     connected: bool,
 }
 
@@ -95,7 +131,7 @@ struct World {
     server: Server,
     places: Vec<Place>,
     to_server: Vec<(usize, Asked)>,
-    to_place: Vec<(usize, Input<Note>)>,
+    to_place: Vec<(usize, Answered)>,
     written: HashMap<EventId, Note>,
     next: u64,
 }
@@ -104,7 +140,7 @@ impl World {
     fn new(seed: u64, count: usize) -> Self {
         let place = |number: usize| Place {
             replica: Replica::new(format!("r{number}")),
-            disk: (Vec::new(), Vec::new(), 0),
+            disk: (Base::default(), Vec::new(), 0),
             connected: false,
         };
         Self {
@@ -119,8 +155,16 @@ impl World {
     }
 
     /// Hands something to a replica, and does what it says; a crash may come between any two steps.
-    fn give(&mut self, at: usize, input: Input<Note>, may_crash: bool) {
-        let effects = self.places[at].replica.take(input);
+    fn give(&mut self, at: usize, input: impl Into<Answered>, may_crash: bool) {
+        let place = &mut self.places[at];
+        let effects = match input.into() {
+            Answered::Input(input) => place.replica.take(input),
+            Answered::Base(base) => {
+                let effects = place.replica.jump(base);
+                place.disk.0 = place.replica.confirmed().clone();
+                effects
+            }
+        };
         for effect in effects {
             if may_crash && self.dice.roll(40) == 0 {
                 self.crash(at);
@@ -129,7 +173,9 @@ impl World {
             let place = &mut self.places[at];
             match effect {
                 Effect::Keep { confirmed, pending } => {
-                    place.disk.0.extend(confirmed);
+                    let kept = &mut place.disk.0;
+                    kept.seq = Seq::new(kept.seq.get() + confirmed.len() as u64);
+                    kept.state.0.extend(confirmed);
                     place.disk.1 = pending;
                     place.disk.2 = place.replica.written();
                     // What is kept counts as written.
@@ -186,7 +232,7 @@ impl World {
             8..=10 => self.deliver_to_place(),
             _ => {
                 let head = self.server.head();
-                self.to_place.push((at, Input::Behind { head }));
+                self.to_place.push((at, Input::Behind { head }.into()));
             }
         }
     }
@@ -202,7 +248,8 @@ impl World {
             1 => self.to_server[index].clone(),
             _ => self.to_server.swap_remove(index),
         };
-        let answer = self.server.answer(asked);
+        let only_state = self.dice.roll(6) == 0;
+        let answer = self.server.answer(asked, only_state);
         self.to_place.push((at, answer));
     }
 
@@ -234,7 +281,7 @@ impl World {
             if let Some((at, asked)) =
                 (!self.to_server.is_empty()).then(|| self.to_server.remove(0))
             {
-                let answer = self.server.answer(asked);
+                let answer = self.server.answer(asked, false);
                 self.give(at, answer, false);
                 // A server tells everybody when it has something new.
                 let head = self.server.head();
@@ -266,7 +313,9 @@ fn run(seed: u64) {
     for _ in 0..300 {
         world.step();
         for place in &world.places {
-            let confirmed = place.replica.confirmed();
+            let Base { seq, state } = place.replica.confirmed();
+            let confirmed = &state.0;
+            assert_eq!(seq.get(), confirmed.len() as u64);
             assert_eq!(
                 confirmed,
                 &world.server.log[..confirmed.len()],
@@ -276,8 +325,12 @@ fn run(seed: u64) {
     }
     world.heal();
     for place in &world.places {
-        assert_eq!(place.replica.confirmed(), world.server.log);
-        assert_eq!(place.disk.0, world.server.log, "and so is what was kept");
+        assert_eq!(place.replica.confirmed().state.0, world.server.log);
+        assert_eq!(place.replica.state().0, world.server.log);
+        assert_eq!(
+            place.disk.0.state.0, world.server.log,
+            "and so is what was kept"
+        );
     }
     let mut seen = HashMap::new();
     for entry in &world.server.log {
@@ -305,15 +358,22 @@ fn all_replicas_converge_whatever_the_network_does() {
     }
 }
 
+fn events(replica: &Replica<Log>) -> Vec<Note> {
+    let seen = replica.state().0.iter();
+    seen.map(|entry| entry.event.clone()).collect()
+}
+
+fn entry(writer: &str, number: u64, event: Note) -> Entry<Note> {
+    let writer = writer.to_owned();
+    Entry::pending(EventId { writer, number }, event)
+}
+
 #[test]
 fn what_is_written_offline_is_seen_at_once_and_rebased_on_what_came_before_it() {
-    let mut replica = Replica::new("r0");
+    let mut replica: Replica<Log> = Replica::new("r0");
     replica.take(Input::Write(Note::Add(1)));
     replica.take(Input::Write(Note::Mark(2)));
-    assert_eq!(
-        replica.events().cloned().collect::<Vec<_>>(),
-        [Note::Add(1), Note::Mark(2)]
-    );
+    assert_eq!(events(&replica), [Note::Add(1), Note::Mark(2)]);
     let effects = replica.take(Input::Connected);
     assert!(
         matches!(&effects[..], [Effect::Push { expected, entries }] if *expected == Seq::START && entries.len() == 2)
@@ -321,24 +381,12 @@ fn what_is_written_offline_is_seen_at_once_and_rebased_on_what_came_before_it() 
     // Another was first.
     let effects = replica.take(Input::Behind { head: Seq::new(1) });
     assert_eq!(effects, [Effect::Pull { after: Seq::START }]);
-    let wipe = Entry {
-        id: EventId {
-            writer: "r1".into(),
-            number: 1,
-        },
-        event: Note::Wipe,
-    };
+    let wipe = entry("r1", 1, Note::Wipe);
     let effects = replica.take(Input::Pulled {
         after: Seq::START,
         entries: vec![wipe.clone()],
     });
-    let left = Entry {
-        id: EventId {
-            writer: "r0".into(),
-            number: 1,
-        },
-        event: Note::Add(1),
-    };
+    let left = entry("r0", 1, Note::Add(1));
     assert_eq!(
         effects,
         [
