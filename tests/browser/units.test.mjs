@@ -15,8 +15,8 @@ async function load(...modules) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
-const { parser, Lines, readDiff, pieces, plain, Growing, safeLink, fold, empty, openAsks } =
-  await load("api/sse", "model/ansi", "text/diff", "text/visible", "markdown/blocks", "model/conversation");
+const { parser, Lines, readDiff, pieces, plain, Growing, safeLink, fold, empty, openAsks, find } =
+  await load("api/sse", "model/ansi", "text/diff", "text/visible", "markdown/blocks", "model/conversation", "model/place");
 
 test("server-sent events are read the same however they are cut", () => {
   const wire = ": alive\n\nid: 7\nevent: text.delta\ndata: {\"text\":\"a\\nb\"}\n\nevent: hello\r\ndata: {\"x\":\r\ndata: 1}\r\n\r\nid: 8\ndata: 2\n\n";
@@ -45,7 +45,7 @@ test("output is the same however it is cut, and keeps colours over lines", () =>
 });
 
 test("a diff has its lines, numbers and counts, and a line of dashes is no header", () => {
-  const diff = readDiff("--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n one\n--- two\n+++ 2\n three\n");
+  const diff = readDiff("--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n one\n--- two\n+++ 2\n three\n", true);
   assert.deepEqual([diff.added, diff.removed], [1, 1]);
   assert.deepEqual(diff.lines.filter((line) => line.kind !== "hunk"), [
     { kind: "same", text: "one", old: 1, new: 1 },
@@ -53,6 +53,35 @@ test("a diff has its lines, numbers and counts, and a line of dashes is no heade
     { kind: "add", text: "++ 2", new: 2 },
     { kind: "same", text: "three", old: 3, new: 3 },
   ]);
+});
+
+test("no line of a diff is left out, whatever it looks like", () => {
+  // Lines of a file that look like heads of files; heads that say more than a name; text between.
+  const diff = readDiff("diff --git a/x b/x\nold mode 100644\nnew mode 100755\nindex 1a2b..3c4d\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- a/x\n-- b\n+++ b/x\n+@@ -9,9 +9,9 @@\nsome words\ndiff --git a/y b/z\nrename from y\nrename to z\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n");
+  assert.deepEqual(diff.lines.map(({ kind, text }) => [kind, text]), [
+    ["hunk", "old mode 100644"], ["hunk", "new mode 100755"], ["file", "x"], ["hunk", "@@ -1,2 +1,2 @@"],
+    ["del", "-- a/x"], ["del", "- b"], ["add", "++ b/x"], ["add", "@@ -9,9 +9,9 @@"], ["hunk", "some words"],
+    ["file", "diff --git a/y b/z"], ["hunk", "rename from y"], ["hunk", "rename to z"],
+    ["file", "new (new)"], ["hunk", "@@ -0,0 +1 @@"], ["add", "new"], ["hunk", "\\ No newline at end of file"],
+  ]);
+  assert.deepEqual(diff.files, [{ path: "x", added: 2, removed: 2 }, { path: "new", added: 1, removed: 0 }]);
+  const note = readDiff("The link is replaced.\n--- a/x\n+++ b/x\nNo text.\n", true);
+  assert.deepEqual(note.lines.map(({ text }) => text), ["The link is replaced.", "No text."]);
+  // Cut by Ward in the middle of a hunk.
+  assert.deepEqual(readDiff("@@ -0,0 +1,3 @@\n+a\n… and more\n").lines.at(-1), { kind: "hunk", text: "… and more" });
+});
+
+test("a choice of a runtime is found as Ward finds it: one, none, away or several", () => {
+  const editor = (runtime_id, state, workspace = "/w", kind = "vscode") => ({ runtime_id, kind, state, workspace, restarts: 0 });
+  const local = editor("local", "ready", "/w", "local");
+  const at = (choice, ...runtimes) => find(choice, [local, ...runtimes], "/w").at;
+  assert.equal(at("local"), "here");
+  assert.equal(at({ kind: "vscode" }), "none");
+  assert.equal(at({ kind: "vscode" }, editor("a", "ready", "/other")), "none");
+  assert.equal(at({ kind: "vscode" }, editor("a", "away")), "away");
+  assert.equal(at({ kind: "vscode" }, editor("a", "ready"), editor("b", "away")), "ready");
+  assert.equal(at({ kind: "vscode" }, editor("a", "ready"), editor("b", "ready")), "several");
+  assert.equal(at("b", editor("a", "ready"), editor("b", "away")), "away");
 });
 
 test("what hides or turns text around is shown by its name", () => {

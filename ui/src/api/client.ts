@@ -3,7 +3,7 @@
 import { ask } from "../host";
 import { failureOf, unreachable } from "./failure";
 import type {
-  ActionEnded, ActionState, Approval, GrantInfo, Grants, Health, Models, Page, PatchSession, PostAction, PostAnswer,
+  ActionEnded, ActionState, Approval, Changes, GrantInfo, Grants, Health, Models, Page, PatchSession, PostAction, PostAnswer,
   PostAttention, PostFork, PostMessage, PostSession, Resolved, Roles, Runtimes, SessionAnswer, SessionInfo, Sessions,
   UndoParams, Undone, Verdict,
 } from "./schema";
@@ -53,6 +53,7 @@ export const api = {
 
   act: (asked: Loose<PostAction, "action">) => call<ActionEnded | ActionState>("POST", "/actions", asked),
   action: (action: string) => call<ActionState>("GET", `/actions/${id(action)}`),
+  changes: (action: string) => call<Changes>("GET", `/actions/${id(action)}/changes`),
   undo: (what: UndoParams) => call<Undone>("POST", "/undo", what),
 
   approval: (approval: string) => call<Approval>("GET", `/approvals/${id(approval)}`),

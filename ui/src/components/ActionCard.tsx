@@ -5,7 +5,8 @@ import { Lines } from "../model/ansi";
 import { type Call, decoded } from "../model/conversation";
 import { type Result, argument, argumentList, resultOf } from "../model/result";
 import { address } from "../model/route";
-import { changeOf } from "../model/changes";
+import { type Change, canUndo, changeOf, kept, learnKept } from "../model/changes";
+import { useStore } from "../model/store";
 import { useUndone, undo } from "../model/undo";
 import { bytes, count, duration, within } from "../text/words";
 import { CopyButton } from "./CopyButton";
@@ -19,11 +20,16 @@ const Terminal = lazy(() => import("./Terminal"));
 export const ActionCard = memo(function ActionCard({ call, workspace }: { call: Call; workspace: string }) {
   const result = resultOf(call);
   const state = stateOf(call, result);
-  const change = useMemo(() => changeOf(call), [call.output, call.called]);
+  const known = useStore(kept);
+  const change = useMemo(() => changeOf(call, known), [call.output, call.called, known.get(call.called.action_id ?? "")]);
   const action = call.called.action ?? call.called.name;
   const command = action.startsWith("terminal.");
   const [open, setOpen] = useState<boolean>();
-  const shown = open ?? (command || change !== undefined || state === "asking" || state === "failed");
+  const shown = open ?? (command || (change !== undefined && action !== "fs.delete") || state === "asking" || state === "failed");
+  const wanted = shown || action === "fs.write";
+  useEffect(() => {
+    if (wanted) learnKept(call);
+  }, [wanted, call.output]);
   const body = <Body call={call} result={result} change={change} shown={shown} />;
   const what = whatOf(call, workspace);
   return (
@@ -65,7 +71,7 @@ function whatOf(call: Call, workspace: string): string {
     ?? argument(call, "terminal_id") ?? (call.called.action ? "" : call.called.name);
 }
 
-function Meta({ call, result, state, change }: { call: Call; result: Result; state: State; change: ReturnType<typeof changeOf> }) {
+function Meta({ call, result, state, change }: { call: Call; result: Result; state: State; change: Change | undefined }) {
   const parts = [];
   if (result.exit !== undefined) parts.push(<span key="exit">exit {result.exit}</span>);
   else if (result.signal) parts.push(<span key="signal">{result.signal}</span>);
@@ -74,7 +80,7 @@ function Meta({ call, result, state, change }: { call: Call; result: Result; sta
   if (call.output) parts.push(<span key="time">{duration(call.output.duration_ms)}</span>);
   else parts.push(<span key="time"><Running since={call.since} asks={state === "asking"} /></span>);
   if (result.tier) parts.push(<span key="tier" className="hide-narrow">{result.tier === "none" ? "not confined" : "in the sandbox"}</span>);
-  if (change && call.output?.ok && call.called.action_id) parts.push(<span key="undo"><Undo action={call.called.action_id} path={change.path} /></span>);
+  if (canUndo(call)) parts.push(<span key="undo"><Undo action={call.called.action_id ?? ""} path={change?.path ?? argument(call, "path") ?? argument(call, "to") ?? ""} /></span>);
   return <>{parts}</>;
 }
 
@@ -107,19 +113,19 @@ function Undo({ action, path }: { action: string; path: string }) {
   return <button type="button" className="link" disabled={under} onClick={take} aria-label={`Undo the change of ${path}`}>undo</button>;
 }
 
-function Body({ call, result, change, shown }: { call: Call; result: Result; change: ReturnType<typeof changeOf>; shown: boolean }) {
+function Body({ call, result, change, shown }: { call: Call; result: Result; change: Change | undefined; shown: boolean }) {
   const action = call.called.action ?? "";
   const { output } = call;
   if (call.called.child) {
     return <p className="card-note"><a href={address({ at: "session", id: call.called.child })}>Open the sub-agent's session</a></p>;
   }
   if (action === "terminal.open" && call.called.action_id && output?.ok) {
-    return <Suspense fallback={<div className="xterm-box" />}><Terminal action={call.called.action_id} label={`Terminal: ${argument(call, "command") ?? "shell"}`} /></Suspense>;
+    return <Suspense fallback={<div className="xterm-box" />}><Terminal call={call} id={result.terminal} /></Suspense>;
   }
   return (
     <>
-      {change && <DiffView diff={change.diff} label={`What changes in ${change.path}`} />}
-      {change?.replaced && <p className="card-note soft">The file was replaced by this. What it had before is kept for undo.</p>}
+      {change && <DiffView diff={change.diff} label={`What changed in ${change.path}`} />}
+      {change?.replaced && <p className="card-note soft">The file was replaced by this. What it had before cannot be shown.</p>}
       {action.startsWith("terminal.") && <Printed call={call} result={result} shown={shown} />}
       {!change && !action.startsWith("terminal.") && output?.ok && <Plain call={call} result={result} />}
       {output && !output.ok && <p className={output.kind === "denied" ? "card-note" : "card-note bad"}><Visible text={output.output} /></p>}
@@ -169,7 +175,7 @@ function Printed({ call, result, shown }: { call: Call; result: Result; shown: b
     });
   }, [follows, action]);
   const lines = all?.lines ?? (call.lines.empty ? fromResult : call.lines);
-  if (lines.empty) return running || call.asks.some((ask) => !ask.resolved) ? null : <p className="card-note soft">It printed nothing.</p>;
+  if (lines.empty) return running || !call.output?.ok || call.asks.some((ask) => !ask.resolved) ? null : <p className="card-note soft">It printed nothing.</p>;
   return (
     <>
       <Output lines={lines} printed={all?.printed ?? call.printed} label="Output" tall={tall} />
@@ -215,15 +221,15 @@ function Plain({ call, result }: { call: Call; result: Result }) {
   return result.known || text === "" ? null : <Output lines={linesOf(text)} printed={0} label="What the agent was told" />;
 }
 
-const kept = new Map<string, Lines>();
+const read = new Map<string, Lines>();
 
 function linesOf(text: string): Lines {
-  let lines = kept.get(text);
+  let lines = read.get(text);
   if (!lines) {
     lines = new Lines();
     lines.push(text);
-    if (kept.size > 50) kept.clear();
-    kept.set(text, lines);
+    if (read.size > 50) read.clear();
+    read.set(text, lines);
   }
   return lines;
 }

@@ -213,7 +213,7 @@ function headline(approval: Approval): string {
 
 function What({ approval }: { approval: Approval }) {
   const { facts, subject, params, preview } = approval;
-  const diff = useMemo(() => (preview ? readDiff(preview) : undefined), [preview]);
+  const diff = useMemo(() => (preview ? readDiff(preview, approval.action !== "fs.patch") : undefined), [preview]);
   // A host is asked for by a command that runs: what it was started with is what it does.
   const line = facts.command?.line ?? facts.command?.argv.map(quoted).join(" ") ?? member(params, "command");
   const stdin = member(params, "stdin");
@@ -270,7 +270,7 @@ function Touches({ approval }: { approval: Approval }) {
         <>
           <dt>It touches</dt>
           <dd><ul className="plainlist">
-            {paths.map((path, index) => <li key={index}>{path.access} <span className="mono"><Visible text={within(path.path, workspace)} strict /></span>{!path.path.startsWith(`${workspace}/`) && path.path !== workspace && <strong className="warned"> outside the workspace</strong>}{!path.kind && path.access === "write" && <span className="soft"> (new)</span>}</li>)}
+            {paths.map((path, index) => <li key={index}>{path.access} <span className="mono"><Visible text={within(path.path, workspace)} strict /></span>{!path.path.startsWith(`${workspace}/`) && path.path !== workspace && <strong className="warned"> outside the workspace</strong>}{!path.kind && path.access === "write" && approval.subject.about === "action" && <span className="soft"> (new)</span>}</li>)}
             {hosts.map((host) => <li key={host}>reach <span className="mono"><Visible text={host} strict /></span></li>)}
           </ul></dd>
         </>

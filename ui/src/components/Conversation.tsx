@@ -69,7 +69,8 @@ export function Conversation() {
           {pending.map((sent) => (
             <div key={sent.id} className="me pending"><p className="said-text">{sent.text}</p><small>sending…</small></div>
           ))}
-          {conversation.running && asks.length === 0 && <Working items={conversation.items} />}
+          {conversation.awaits && <Awaited reason={conversation.awaits} />}
+          {conversation.running && asks.length === 0 && !conversation.awaits && <Working items={conversation.items} />}
         </div>
       </div>
       {behind && (
@@ -77,6 +78,18 @@ export function Conversation() {
           ↓ To the end
         </button>
       )}
+    </div>
+  );
+}
+
+/** The session can act only where somebody has to connect first. */
+function Awaited({ reason }: { reason: string }) {
+  useEffect(() => announce(`The session waits for an editor. ${reason}`), [reason]);
+  return (
+    <div className="awaited">
+      <p><span className="pulse" aria-hidden="true" /> <strong>Waiting for an editor to connect</strong></p>
+      <p><Visible text={reason} /></p>
+      <p className="soft">As soon as it is there, the session goes on by itself. Stop ends the waiting.</p>
     </div>
   );
 }

@@ -14,7 +14,7 @@ export const DiffView = memo(function DiffView({ diff, label }: { diff: Diff; la
         <div className="diff-in">
           {lines.map((line, index) =>
             line.kind === "file" || line.kind === "hunk" ? (
-              <div key={index} className="diff-hunk"><Visible text={line.text} /></div>
+              <div key={index} className={line.kind === "file" ? "diff-file" : "diff-hunk"}><Visible text={line.text} /></div>
             ) : (
               <div key={index} className={`diff-line ${line.kind}`}>
                 <span className="diff-n" aria-hidden="true">{line.new ?? line.old}</span>

@@ -1,23 +1,30 @@
 import { memo, useEffect, useMemo, useState } from "react";
 import { api } from "../api/client";
 import { announce, complain } from "../model/announce";
-import { changedFiles } from "../model/changes";
+import { type ChangedFile, changedFiles, kept, learnKept } from "../model/changes";
 import { feed } from "../model/feed";
 import { useStore } from "../model/store";
 import { undo, undone } from "../model/undo";
 import { grants, runtimes, ward } from "../model/ward";
 import { clock, count, dollars, runtimeName, tokens, total } from "../text/words";
+import { plain } from "../text/visible";
 import { Dialog } from "./Dialog";
-import { PlusMinus } from "./DiffView";
-import { Files } from "./Files";
+import { FileDialog, Files, WhatChanged } from "./Files";
 import { Visible } from "./Visible";
 
 /** Beside the conversation: what changed, the workspace's files, grants, usage, the runtime. */
 export const Side = memo(function Side({ session }: { session: string | undefined }) {
+  const { conversation } = useStore(feed);
+  const gone = useStore(undone);
+  const known = useStore(kept);
+  const files = useMemo(() => (session ? changedFiles(conversation, gone, known) : []), [session, conversation.items, gone, known]);
+  useEffect(() => {
+    for (const file of files) file.calls.forEach(learnKept);
+  }, [files]);
   return (
     <aside className="side" aria-label="Files, grants and usage">
-      {session && <Changed session={session} />}
-      <Files />
+      {session && <Changed session={session} files={files} />}
+      <Files session={session} changed={files} />
       <Grants session={session} />
       {session && <UsageView />}
       <Runtime />
@@ -25,11 +32,10 @@ export const Side = memo(function Side({ session }: { session: string | undefine
   );
 });
 
-function Changed({ session }: { session: string }) {
-  const { conversation } = useStore(feed);
-  const gone = useStore(undone);
+function Changed({ session, files }: { session: string; files: ChangedFile[] }) {
   const [all, setAll] = useState(false);
-  const files = useMemo(() => changedFiles(conversation, gone), [conversation.items, gone]);
+  const [file, setFile] = useState<string>();
+  const workspace = useStore(feed).conversation.workspace;
   const take = async () => {
     setAll(false);
     try {
@@ -45,12 +51,13 @@ function Changed({ session }: { session: string }) {
       <ul>
         {files.map((file) => (
           <li key={file.path} className="row">
-            <span className="ellipsis mono-ish" title={file.path}><Visible text={file.path} /></span>
-            <span>{file.what === "changed" || file.what === "new" ? <><PlusMinus added={file.added} removed={file.removed} />{file.what === "new" && <span className="soft"> new</span>}</> : file.what}</span>
+            <button type="button" className="file mono-ish" title={plain(file.path)} onClick={() => setFile(file.path)}><Visible text={file.path} /></button>
+            <span><WhatChanged file={file} /></span>
           </li>
         ))}
       </ul>
       {files.length > 0 && <button type="button" className="link pad" onClick={() => setAll(true)}>Undo all…</button>}
+      {file !== undefined && <FileDialog path={file} workspace={workspace} changed={files.find((other) => other.path === file)} close={() => setFile(undefined)} />}
       {all && (
         <Dialog title="Undo everything?" close={() => setAll(false)}>
           <p>Every file that this session's file actions changed is put back as it was, the newest change first. What commands changed is not undone.</p>

@@ -1,6 +1,7 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 import { host } from "../host";
+import { mayType } from "../model/typist";
 
 /** xterm makes style sheets of its own: each gets the page's nonce. */
 function withNonce<T>(work: () => T): T {
@@ -18,19 +19,39 @@ function withNonce<T>(work: () => T): T {
 }
 
 export interface Shown {
-  write: (text: string) => void;
+  write: (data: string | Uint8Array) => void;
+  focus: () => void;
+  /** Nothing can be typed any more. */
+  end: () => void;
   dispose: () => void;
 }
 
-export function makeTerminal(box: HTMLElement): Shown {
+interface Options {
+  cols: number;
+  rows: number;
+  typed: (data: string) => void;
+  resized: (cols: number, rows: number) => void;
+  focused: (has: boolean) => void;
+  /** Told before it loses the focus by its own key. */
+  left: () => void;
+}
+
+/** The smallest and largest that a program is drawn in. */
+const within = (value: number, least: number, most: number) => Math.max(least, Math.min(most, Math.trunc(value)));
+
+const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;
+const COLOURS = ["#8a8d94", "#ff8a80", "#7bd88f", "#e8c06a", "#8ab4ff", "#d7a1e8", "#7fd0de", "#d8d9da"];
+const BRIGHT = ["#9b9da3", "#ffa49c", "#98e6a8", "#f5d68f", "#a9c8ff", "#e6bdf2", "#a3e2ec", "#ffffff"];
+
+export function makeTerminal(box: HTMLElement, { cols, rows, typed, resized, focused, left }: Options): Shown {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string) => style.getPropertyValue(name).trim();
+  const palette = Object.fromEntries(NAMES.flatMap((name, index) => [[name, COLOURS[index]], [`bright${name[0]?.toUpperCase()}${name.slice(1)}`, BRIGHT[index]]]));
   const terminal = new Terminal({
-    // It shows what happened; whoever wants to type has a terminal of their own.
-    disableStdin: true,
     convertEol: false,
-    cols: 80,
-    rows: 18,
+    // As the agent opened it, until somebody types: others may look at it as well.
+    cols: within(cols, 10, 500),
+    rows: within(rows, 4, 60),
     scrollback: 10_000,
     fontFamily: colour("--mono"),
     fontSize: 12.5,
@@ -38,20 +59,68 @@ export function makeTerminal(box: HTMLElement): Shown {
     screenReaderMode: true,
     // Links in it are the agent's.
     linkHandler: { activate: () => {} },
-    theme: { background: colour("--term"), foreground: colour("--term-text") },
+    theme: { background: colour("--term"), foreground: colour("--term-text"), cursor: colour("--term-text"), ...palette },
   });
   const fit = new FitAddon();
   withNonce(() => {
     terminal.loadAddon(fit);
     terminal.open(box);
   });
+  const area = terminal.textarea;
+  // Reached by its button, so that whoever goes through the page by keyboard is not caught in it.
+  area?.setAttribute("tabindex", "-1");
+  let has = false;
+  const size = () => {
+    const wanted = fit.proposeDimensions();
+    if (!wanted || !Number.isFinite(wanted.cols)) return;
+    const wide = within(wanted.cols, 20, 500);
+    if (wide === terminal.cols) return;
+    terminal.resize(wide, terminal.rows);
+    resized(wide, terminal.rows);
+  };
+  const enter = () => {
+    has = true;
+    focused(true);
+    size();
+  };
+  const exit = () => {
+    has = false;
+    focused(false);
+  };
+  area?.addEventListener("focus", enter);
+  area?.addEventListener("blur", exit);
+  // What comes without a key, from an emoji picker or a phone, xterm leaves out for screen readers.
+  let down = false;
+  area?.addEventListener("keydown", () => (down = true), { capture: true });
+  area?.addEventListener("keyup", () => (down = false), { capture: true });
+  area?.addEventListener("input", (event) => {
+    const { inputType, data, isComposing } = event as InputEvent;
+    if (inputType === "insertText" && data && !down && !isComposing && mayType(data, has)) typed(data);
+  });
+  terminal.attachCustomKeyEventHandler((event) => {
+    if (event.key !== "Escape" || !event.shiftKey) return true;
+    if (event.type === "keydown") {
+      event.preventDefault();
+      left();
+      area?.blur();
+    }
+    return false;
+  });
+  terminal.onData((data) => {
+    if (mayType(data, has)) typed(data);
+  });
   const watch = new ResizeObserver(() => {
-    const size = fit.proposeDimensions();
-    if (size && Number.isFinite(size.cols) && size.cols > 20) terminal.resize(size.cols, 18);
+    if (has) size();
   });
   watch.observe(box);
   return {
-    write: (text) => terminal.write(text),
+    write: (data) => terminal.write(data),
+    focus: () => terminal.focus(),
+    end: () => {
+      terminal.options.disableStdin = true;
+      terminal.options.cursorBlink = false;
+      area?.blur();
+    },
     dispose: () => {
       watch.disconnect();
       terminal.dispose();

@@ -1,7 +1,7 @@
 // A session's events, folded into what is shown. Pure: events in, a conversation out. What an event
 // did not touch stays the same object, so that it is not drawn again.
 
-import type { Approval, Failed, Mode, Origin, Resolved, SessionEvent, StopReason, ToolCalled, ToolOutput, Usage } from "../api/schema";
+import type { Approval, Failed, Mode, Origin, Resolved, RuntimeChosen, SessionEvent, StopReason, ToolCalled, ToolOutput, Usage } from "../api/schema";
 import { runtimeName } from "../text/words";
 import { Lines } from "./ansi";
 
@@ -41,6 +41,11 @@ export interface Call {
   pty: boolean;
   asks: Ask[];
   output?: ToolOutput;
+  /** Whether it was done in an editor. */
+  elsewhere: boolean;
+  /** As whom, and how freely, it was asked for. */
+  role: string;
+  mode: Mode;
   /** When it was first seen here; only then is the time it takes known before its end. */
   since?: number;
 }
@@ -73,6 +78,10 @@ export interface Conversation {
   title?: string;
   parent?: string;
   forkedFrom?: string;
+  /** The editor in which its actions run; none where they run on this machine. */
+  runtime?: RuntimeChosen;
+  /** What it waits for before it can act at all. */
+  awaits?: string;
   turns: number;
   usage?: Usage;
   cost?: number;
@@ -128,9 +137,11 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
       return;
     }
     case "runtime.awaited":
-      note(now, key, event.data.reason, "warn");
+      now.awaits = event.data.reason;
       return;
     case "runtime.chosen":
+      now.awaits = undefined;
+      now.runtime = event.data;
       note(now, key, `From here on actions run in ${runtimeName(event.data.kind)}, ${event.data.workspace}.`);
       return;
     case "message.received": {
@@ -142,6 +153,7 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
     }
     case "turn.started":
       now.running = true;
+      now.awaits = undefined;
       now.turns = event.data.turn;
       now.turnAt = now.items.length;
       return;
@@ -168,6 +180,7 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
       finishAnswer(now);
       now.items.push({
         type: "call", key: `c${event.data.call_id}`, called: event.data, lines: new Lines(), printed: 0, cut: false, pty: false, asks: [],
+        elsewhere: now.runtime !== undefined, role: now.role, mode: now.mode,
         since: live ? Date.now() : undefined,
       });
       return;
@@ -209,6 +222,7 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
       const { stop, usage, cost } = event.data;
       finishAnswer(now);
       now.running = false;
+      now.awaits = undefined;
       now.stop = stop;
       now.usage = usage;
       now.cost = cost ?? now.cost;
@@ -219,6 +233,7 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
     case "session.failed":
       finishAnswer(now);
       now.running = false;
+      now.awaits = undefined;
       now.items.push({ type: "trouble", key, failure: event.data });
       return;
   }

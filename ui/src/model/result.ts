@@ -22,8 +22,11 @@ export interface Result {
   limit?: string;
   diff?: string;
   created?: boolean;
+  changed?: boolean;
+  /** What a patch did to each file. */
+  files?: { path: string; change: string }[];
   content?: string;
-  entries?: { path: string; kind: string; size?: number }[];
+  entries?: { path: string; kind: string; size?: number; modified?: number }[];
   matches?: { path: string; line: number; text: string }[];
   terminal?: string;
   /** Whether it could be read at all. */
@@ -56,8 +59,10 @@ export function readResult(value: unknown): Result {
     limit: text(sandbox.limit),
     diff: text(json.diff),
     created: typeof json.created === "boolean" ? json.created : undefined,
+    changed: typeof json.changed === "boolean" ? json.changed : undefined,
+    files: Array.isArray(json.files) ? list(json.files).map((file) => ({ path: text(file.path) ?? "?", change: text(file.change) ?? "" })) : undefined,
     content: json.encoding === "base64" ? undefined : text(json.content),
-    entries: Array.isArray(json.entries) ? list(json.entries).map((entry) => ({ path: text(entry.path) ?? "?", kind: text(entry.kind) ?? "", size: number(entry.size) })) : undefined,
+    entries: Array.isArray(json.entries) ? list(json.entries).map((entry) => ({ path: text(entry.path) ?? "?", kind: text(entry.kind) ?? "", size: number(entry.size), modified: number(entry.modified) })) : undefined,
     matches: Array.isArray(json.matches) ? list(json.matches).map((match) => ({ path: text(match.path) ?? "?", line: number(match.line) ?? 0, text: text(match.text) ?? "" })) : undefined,
     terminal: text(json.terminal_id),
   };
@@ -92,4 +97,9 @@ export function argumentList(call: Call, name: string): unknown[] {
   const values = call.called.arguments;
   const value = typeof values === "object" && values !== null ? (values as Json)[name] : undefined;
   return Array.isArray(value) ? value : [];
+}
+
+export function numberOf(call: Call, name: string): number | undefined {
+  const values = call.called.arguments;
+  return typeof values === "object" && values !== null ? number((values as Json)[name]) : undefined;
 }
