@@ -3,12 +3,13 @@ import { api, newId } from "../api/client";
 import { Failure } from "../api/failure";
 import { announce, complain } from "../model/announce";
 import { feed, say } from "../model/feed";
+import { asked, wanted } from "../model/place";
 import { go } from "../model/route";
 import { refreshSoon } from "../model/sessions";
 import { remember, settings } from "../model/settings";
 import { useStore } from "../model/store";
 import { dollars, tokens, total } from "../text/words";
-import { type Chosen, RoleAndModel } from "./Header";
+import { type Chosen, RoleAndModel, Where } from "./Header";
 
 const drafts = new Map<string, string>();
 
@@ -65,7 +66,7 @@ export function Composer({ session, current, offline, waits }: { session: string
       if (session) await say(session, words);
       else {
         const { role, model, mode } = settings.get();
-        const begun = await api.begin({ input: words, role, model, mode, id: newId() });
+        const begun = await api.begin({ input: words, role, model, mode, ...asked(wanted.get()), id: newId() });
         if (mode === "full") remember({ mode: "sandbox" });
         refreshSoon();
         go({ at: "session", id: begun.session_id });
@@ -98,7 +99,7 @@ export function Composer({ session, current, offline, waits }: { session: string
           {(!running || text.trim() !== "") && <button type="submit" className="send" disabled={!text.trim() || under}>Send</button>}
         </div>
         <div className="hint">
-          <span className="only-narrow-row"><RoleAndModel session={current} /></span>
+          <span className="only-narrow-row"><Where session={current} /><RoleAndModel session={current} /></span>
           {waits ? <span className="hide-narrow"><kbd>esc</kbd> then <kbd>a</kbd><kbd>s</kbd><kbd>w</kbd><kbd>d</kbd> answer</span> : <span className="hide-narrow"><kbd>⏎</kbd> send</span>}<span className="hide-narrow"><kbd>⇧⏎</kbd> new line</span>{running && <span className="hide-narrow"><kbd>ctrl .</kbd> stop</span>}
           <span className="grow" />
           {session && usage && <span className="numbers">{tokens(total(usage))} tokens{cost !== undefined && ` · ${dollars(cost)}`}</span>}

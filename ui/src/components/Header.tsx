@@ -2,6 +2,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import type { Mode, RoleInfo, SessionInfo } from "../api/schema";
 import { complain } from "../model/announce";
+import { feed } from "../model/feed";
 import { inbox } from "../model/inbox";
 import { address } from "../model/route";
 import { refreshSoon } from "../model/sessions";
@@ -11,6 +12,7 @@ import { ward } from "../model/ward";
 import { baseName, modeWords, skillWords } from "../text/words";
 import { Dialog } from "./Dialog";
 import { type Option, Picker } from "./Picker";
+import { RunsIn, RuntimePicker } from "./RuntimePicker";
 
 export const USUAL_ROLE = "system_agent";
 
@@ -33,7 +35,7 @@ export function Header({ session, toggleLeft, toggleSide, leftOpen, sideOpen }: 
         <span>Ward</span>
       </a>
       {workspace && <span className="pill hide-narrow" title={workspace}><span className="pill-label">workspace</span> <b>{baseName(workspace)}</b></span>}
-      <span className="hide-narrow row-of"><RoleAndModel session={session} /></span>
+      <span className="hide-narrow row-of"><Where session={session} /><RoleAndModel session={session} /></span>
       <ModePicker session={session} />
       <span className="grow" />
       {open.length > 0 && <a className="pill inbox" href={address({ at: "approvals" })} data-waiting={open.length}>{open.length} waiting</a>}
@@ -48,6 +50,13 @@ export interface Chosen {
   role: string;
   model: string;
   mode: Mode;
+}
+
+/** Where actions run: chosen for the next session, told of the one that is shown. */
+export function Where({ session }: { session: { session_id: string } | undefined }) {
+  const { id, conversation } = useStore(feed);
+  if (!session) return <RuntimePicker />;
+  return id === session.session_id ? <RunsIn conversation={conversation} /> : null;
 }
 
 /** Role, model and mode: of the session that is shown, or of the next one. */

@@ -18,10 +18,12 @@ interface Props {
   /** Lets a value be written that is not among the options. */
   other?: string;
   lead?: ReactNode;
+  /** Told when somebody looks at the list. */
+  opened?: () => unknown;
 }
 
 /** A button that opens a list to choose from, each with what it means. */
-export function Picker({ label, value, shown, options, choose, className = "", other, lead }: Props) {
+export function Picker({ label, value, shown, options, choose, className = "", other, lead, opened }: Props) {
   const [open, setOpen] = useState(false);
   const [written, setWritten] = useState("");
   const box = useRef<HTMLDivElement>(null);
@@ -61,7 +63,10 @@ export function Picker({ label, value, shown, options, choose, className = "", o
   const chosen = options.find((option) => option.value === value);
   return (
     <div className="picker" ref={box} onKeyDown={open ? press : undefined}>
-      <button ref={button} type="button" className={`pill ${className}`} aria-haspopup="listbox" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => setOpen(!open)}>
+      <button ref={button} type="button" className={`pill ${className}`} aria-haspopup="listbox" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => {
+        if (!open) opened?.();
+        setOpen(!open);
+      }}>
         {lead}<span className="pill-label">{label}</span> <b>{shown ?? chosen?.name ?? value}</b> <span aria-hidden="true">▾</span>
       </button>
       {open && (

@@ -13,7 +13,8 @@ export async function askAgain(said: Said, text: string): Promise<void> {
   const first = conversation.items.find((item) => item.type === "said") === said;
   if (first) {
     const { role, model, mode, workspace } = conversation;
-    const begun = await api.begin({ input: text, role, model, mode, workspace, id: newId() });
+    const { runtime } = await api.session(id);
+    const begun = await api.begin({ input: text, role, model, mode, workspace, ...(runtime && { runtime }), id: newId() });
     go({ at: "session", id: begun.session_id });
   } else {
     const { session_id } = await api.fork(id, { at: said.seq - 1 });
