@@ -1,48 +1,16 @@
-// Editors as runtimes, with the real Socket.IO client: registration, routing, and clients that mean
-// no good.
+// Editors as runtimes, with the real Socket.IO client: registration, routing, and whose they are.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, symlink } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { io } from "socket.io-client";
+import { ALL, connect, editor, environment } from "./editor.mjs";
 import { limit } from "./host.mjs";
 import { says, scripted } from "./scripted.mjs";
 import { is, serve } from "./served.mjs";
-
-const ALL = ["fs.read", "fs.write", "terminal.run", "editor.open", "editor.selection", "editor.command"];
-
-/** A connection that has said who it is. */
-async function connect(t, it, { token = it.token, ...options } = {}) {
-  const socket = io(it.url, { auth: { token }, reconnection: false, forceNew: true, ...options });
-  t.after(() => socket.close());
-  const [outcome] = await Promise.race([
-    once(socket, "connect").then(() => ["connected"]),
-    once(socket, "connect_error"),
-  ]);
-  if (outcome !== "connected") throw outcome;
-  return socket;
-}
-
-/** An editor: it does what `act` says and keeps what it was asked. */
-async function editor(t, it, { act = () => ({ ok: true, result: {} }), workspace = it.workspace, capabilities = ALL, runtime_id, options } = {}) {
-  const socket = await connect(t, it, options);
-  const asked = [];
-  socket.on("action:execute", async (request, acknowledge) => {
-    asked.push(request);
-    const answer = await act(request, socket);
-    if (answer !== undefined) acknowledge(answer);
-  });
-  const registered = await it.call("POST", "/runtimes", {
-    socket_id: socket.id, kind: "vscode", workspace_path: workspace, workspace_name: "work",
-    version: "1.99.0", extension_version: "0.1.0", capabilities, runtime_id,
-  });
-  assert.equal(registered.status, 201, JSON.stringify(registered.body));
-  return { socket, asked, id: registered.body.runtime_id };
-}
 
 for (const [name, transports] of [["polling", ["polling"]], ["websocket", ["websocket"]], ["an upgrade", ["polling", "websocket"]]]) {
   test(`an action is routed to the editor over ${name} and answered`, limit, async (t) => {
@@ -181,8 +149,7 @@ test("a session whose editor is not connected waits for it, and then works in it
 
 test("nobody without a token, and no agent, is let in; nobody registers another's connection or sees another's editor", limit, async (t) => {
   const it = await serve(t);
-  const env = { ...process.env, HOME: it.home };
-  for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "WARD_TOKEN"]) delete env[name];
+  const env = environment(it);
   const ward = async (...args) => (await promisify(execFile)(process.env.WARD_BIN, args, { env })).stdout.trim();
   const agent = await ward("tokens", "add", "--role", "backend", "--workspace", it.workspace);
   const other = await ward("tokens", "add", "--person", "grace");
@@ -213,34 +180,58 @@ test("nobody without a token, and no agent, is let in; nobody registers another'
   await ended;
 });
 
-test("a hostile editor gets nowhere and harms nobody", limit, async (t) => {
+test("an editor that says nothing for the time of its lease is away, what it did is lost, and it may come back", limit, async (t) => {
+  const prepare = async ({ home }) => {
+    await mkdir(join(home, ".config/ward"), { recursive: true });
+    await writeFile(join(home, ".config/ward/settings.toml"), '[editors]\nlease = "1s"\n');
+  };
+  const it = await serve(t, { prepare });
+  const window = await editor(t, it, { act: () => undefined });
+  assert.equal(window.lease, 1);
+  const state = async () => (await it.call("GET", "/runtimes?kind=vscode")).body.runtimes[0]?.state;
+  // Its heartbeats keep it, for longer than a lease.
+  const end = Date.now() + 2000;
+  while (Date.now() < end) assert.equal((await it.call("POST", `/runtimes/${window.id}/heartbeat`)).status, 200);
+  assert.equal(await state(), "ready");
+  // Then it is silent, in the middle of something, with its connection as it was.
+  const cut = it.call("POST", "/actions", { id: "stale", action: "fs.read", params: { path: "x" }, runtime: window.id });
+  assert.equal((await cut).body.outcome.kind, "runtime_lost");
+  assert.equal(await state(), "away");
+  assert.ok(window.socket.connected);
+  const late = await it.call("POST", "/actions", { action: "fs.read", params: { path: "x" }, runtime: window.id });
+  assert.equal(late.body.outcome.kind, "runtime_away");
+  const beat = await it.call("POST", `/runtimes/${window.id}/heartbeat`);
+  assert.deepEqual([beat.status, beat.body.kind], [503, "runtime_away"]);
+  // It is heard again: the same instance, over the same connection.
+  const again = await it.call("POST", "/runtimes", { socket_id: window.socket.id, kind: "vscode", workspace_path: it.workspace, capabilities: ALL, runtime_id: window.id });
+  assert.equal(again.body.runtime_id, window.id);
+  assert.equal(await state(), "ready");
+});
+
+test("people see and use only their own editors, also in one folder and at the same time", limit, async (t) => {
   const it = await serve(t);
-  const good = await editor(t, it, { act: () => undefined });
-  const action = it.call("POST", "/actions", { id: "good", action: "fs.read", params: { path: "x" }, runtime: good.id, wait: 20 });
-  await it.until("/actions/good", (one) => one.state === "running");
-  const bad = await connect(t, it);
-  // Output and answers for what runs elsewhere, a flood, and nonsense.
-  for (let count = 0; count < 20_000; count++) bad.emit("action:output", { id: "good", seq: count, stream: "stdout", data: "forged" });
-  bad.emit("action:output", { id: 7 });
-  bad.emit("action:output");
-  bad.emit("no such event", { deep: [[[[[[]]]]]] });
-  await bad.timeout(200).emitWithAck("action:execute", {}).catch(() => {});
-  // Packets that are no packets.
-  const answer = await fetch(`${it.url}/socket.io/?EIO=4&transport=polling`);
-  const { sid } = JSON.parse((await answer.text()).slice(1));
-  const post = (body) => fetch(`${it.url}/socket.io/?EIO=4&transport=polling&sid=${sid}`, { method: "POST", body });
-  await post("4 this is no packet").catch(() => {});
-  const large = await post("4" + "x".repeat(100 << 20)).then((response) => response.status, () => "refused");
-  assert.notEqual(large, 200);
-  const broken = await connect(t, it);
-  broken.emit("action:output", { id: "good", seq: 0, stream: "stdout", data: "y".repeat(20 << 20) });
-  await once(broken, "disconnect");
-  // The good one is as it was.
-  assert.equal((await it.call("GET", "/healthz")).status, 200);
-  good.socket.emit("action:output", { id: "good", seq: 0, stream: "stdout", data: "mine" });
-  good.socket.close();
-  assert.equal((await action).body.outcome.kind, "runtime_lost");
-  const told = await it.tell("GET", "/actions/good/events?from=0");
-  const printed = (await told.all()).filter(is("action.output")).map((event) => event.data.data).join("");
-  assert.ok(!printed.includes("forged"), printed);
+  const ward = async (...args) => (await promisify(execFile)(process.env.WARD_BIN, args, { env: environment(it) })).stdout.trim();
+  const people = [];
+  for (const name of ["ada", "grace", "mary"]) {
+    const token = await ward("tokens", "add", "--person", name);
+    const call = async (method, path, body) => {
+      const response = await it.ask(method, path, body, { headers: { authorization: `Bearer ${token}` } });
+      return { status: response.status, body: await response.json() };
+    };
+    const window = await editor(t, it, { act: () => ({ ok: true, result: { content: name } }), options: { token }, call });
+    people.push({ name, call, window });
+  }
+  // Each needs "a vscode in this folder": there are three, and one is theirs.
+  await Promise.all(people.map(async ({ name, call, window }) => {
+    const read = await call("POST", "/actions", { action: "fs.read", params: { path: "x" }, runtime: { kind: "vscode" } });
+    assert.equal(read.body.outcome?.result?.content, name, JSON.stringify(read.body));
+    assert.deepEqual((await call("GET", "/runtimes?kind=vscode")).body.runtimes.map((one) => one.runtime_id), [window.id]);
+    for (const other of people) {
+      if (other.name === name) continue;
+      const taken = await call("POST", "/actions", { action: "fs.read", params: { path: "x" }, runtime: other.window.id });
+      assert.equal(taken.body.outcome.kind, "no_runtime");
+      assert.equal((await call("POST", `/runtimes/${other.window.id}/here`)).status, 403);
+    }
+  }));
+  assert.deepEqual(people.map(({ window }) => window.asked.length), [1, 1, 1]);
 });

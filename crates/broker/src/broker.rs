@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gate::{Actor, new_id};
+use http::Extensions;
 use protocol::runtime::{EVENT_OUTPUT, LOCAL, PostRuntime, Registered, RuntimeInfo};
+use protocol::sandbox::Tier;
 use protocol::{ActionName, ErrorKind, Failure};
 use serde::Deserialize;
 use socketioxide::SocketIo;
@@ -18,13 +20,16 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::editor::{Editor, Link};
+use crate::exec::Here;
 use crate::index::{self, Index};
 use crate::output::{OutputEvent, Outputs};
 
-/// For how long a runtime is taken to be there after its last word.
+/// For how long a runtime is taken to be there after its last word, where nothing else is set.
 pub const LEASE: Duration = Duration::from_secs(60);
 /// For how long one that was lost may come back and keep its id.
 const GRACE: Duration = Duration::from_secs(120);
+/// How long a connection has to say who it is.
+const HELLO: Duration = Duration::from_secs(5);
 /// The largest message: what an editor reads or prints at once.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 /// Runtimes of one person.
@@ -32,8 +37,27 @@ const MAX_RUNTIMES: usize = 64;
 /// Connections of one person that registered nothing yet, and those that did.
 const MAX_SOCKETS: usize = 2 * MAX_RUNTIMES;
 
-/// Says whose a token is; nothing for one that is nobody's.
-pub type Authenticate = Arc<dyn Fn(&str) -> Option<Known> + Send + Sync>;
+/// Says whose the token of a handshake is, or why that is not told. What the handshake came with
+/// says from where it is.
+pub type Authenticate = Arc<dyn Fn(&str, &Extensions) -> Result<Known, String> + Send + Sync>;
+
+/// What a broker may know beside its store.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// For how long a runtime is taken to be there after its last word.
+    pub lease: Duration,
+    /// How commands are confined on this machine; nothing where they cannot be.
+    pub here: Option<Here>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            lease: LEASE,
+            here: None,
+        }
+    }
+}
 
 /// Whom a token was found to belong to.
 pub struct Known {
@@ -71,6 +95,7 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) editors: Mutex<HashMap<String, Arc<Editor>>>,
     pub(crate) changes: watch::Sender<u64>,
     pub(crate) index: Index<S>,
+    pub(crate) options: Options,
 }
 
 /// A connection, and whose it is.
@@ -91,7 +116,7 @@ struct Auth {
 
 impl<S: Store> Broker<S> {
     /// A broker that knows what was registered before, as away.
-    pub async fn open(store: Arc<S>) -> Result<Self, Failure> {
+    pub async fn open(store: Arc<S>, options: Options) -> Result<Self, Failure> {
         let index = Index::new(store)?;
         let mut editors = HashMap::new();
         for (id, person, about) in index.read().await? {
@@ -102,6 +127,7 @@ impl<S: Store> Broker<S> {
             editors: Mutex::new(editors),
             changes: watch::Sender::new(0),
             index,
+            options,
         })))
     }
 
@@ -113,6 +139,7 @@ impl<S: Store> Broker<S> {
             .ws_max_message_size(MAX_MESSAGE)
             .ws_max_frame_size(MAX_MESSAGE)
             .max_buffer_size(256)
+            .connect_timeout(HELLO)
             .build_layer();
         let broker = self.clone();
         let admit = {
@@ -137,9 +164,10 @@ impl<S: Store> Broker<S> {
         auth: Option<Auth>,
         authenticate: &Authenticate,
     ) -> Result<(), String> {
-        let Some(known) = auth.and_then(|auth| authenticate(&auth.token)) else {
-            return Err("The token is missing or wrong. Give it as `auth: {token}`.".to_owned());
+        let Some(auth) = auth else {
+            return Err("The token is missing. Give it as `auth: {token}`.".to_owned());
         };
+        let known = authenticate(&auth.token, &socket.req_parts().extensions)?;
         let Actor::Person(person) = known.actor else {
             return Err("An agent is no runtime. Use a person's token.".to_owned());
         };
@@ -202,16 +230,39 @@ impl<S: Store> Broker<S> {
             theirs.cloned().collect()
         };
         for editor in lost {
-            let since = editor.leave();
-            self.changed();
-            let broker = self.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(GRACE).await;
-                if editor.is_away_since(since) {
-                    broker.forget(&editor).await;
-                }
-            });
+            self.away(editor);
         }
+    }
+
+    /// A runtime is away from now on, and gone after a while.
+    fn away(&self, editor: Arc<Editor>) {
+        let since = editor.leave();
+        self.changed();
+        let broker = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(GRACE).await;
+            if editor.is_away_since(since) {
+                broker.forget(&editor).await;
+            }
+        });
+    }
+
+    /// Whoever does not renew its lease is away, also where its connection is still there.
+    fn watch(&self, editor: &Arc<Editor>, lost: CancellationToken) {
+        let (broker, editor) = (self.clone(), Arc::clone(editor));
+        tokio::spawn(async move {
+            while let Some(until) = editor.until() {
+                tokio::select! {
+                    () = lost.cancelled() => return,
+                    () = tokio::time::sleep_until(until.into()) => {}
+                }
+                if editor.until() == Some(until) && !lost.is_cancelled() {
+                    tracing::info!(id = editor.id, "a runtime did not renew its lease");
+                    broker.away(editor);
+                    return;
+                }
+            }
+        });
     }
 
     /// Registers a connection of this person's as a runtime.
@@ -228,7 +279,8 @@ impl<S: Store> Broker<S> {
                 )
                 .with("field", "socket_id"));
             };
-            Link::new(connected.socket.clone(), connected.outputs.clone())
+            let until = self.lease();
+            Link::new(connected.socket.clone(), connected.outputs.clone(), until)
         };
         let about = index::About::from(&asked);
         let known = asked
@@ -238,19 +290,14 @@ impl<S: Store> Broker<S> {
         let editor = match known {
             Some(editor) if editor.is_same(&about) => editor,
             Some(_) | None => {
-                let theirs = self.editors();
-                if theirs.values().filter(|one| one.person == person).count() >= MAX_RUNTIMES {
-                    return Err(Failure::new(
-                        ErrorKind::Busy,
-                        format!("{MAX_RUNTIMES} runtimes of yours are registered already."),
-                    ));
-                }
-                drop(theirs);
+                self.make_room(&person).await?;
                 Arc::new(Editor::away(new_id()?, person.clone(), about.clone()))
             }
         };
         self.0.index.registered(&editor.id, &person, &about).await?;
+        let lost = link.lost.clone();
         editor.arrive(link, about);
+        self.watch(&editor, lost);
         self.editors()
             .insert(editor.id.clone(), Arc::clone(&editor));
         // It may have gone while it was written down.
@@ -258,20 +305,74 @@ impl<S: Store> Broker<S> {
             editor.leave();
         }
         self.changed();
-        Ok(registered(&editor))
+        Ok(self.registered(&editor))
+    }
+
+    /// One more runtime of this person's: where there are too many, the one that is away for longest
+    /// is forgotten.
+    async fn make_room(&self, person: &str) -> Result<(), Failure> {
+        let longest = {
+            let editors = self.editors();
+            let theirs = || editors.values().filter(|one| one.person == person);
+            if theirs().count() < MAX_RUNTIMES {
+                return Ok(());
+            }
+            let away = theirs().filter_map(|one| Some((one.away_since()?, Arc::clone(one))));
+            away.min_by_key(|(since, _)| *since)
+        };
+        match longest {
+            Some((_, editor)) => {
+                self.forget(&editor).await;
+                Ok(())
+            }
+            None => Err(Failure::new(
+                ErrorKind::Busy,
+                format!("{MAX_RUNTIMES} runtimes of yours are registered already."),
+            )),
+        }
+    }
+
+    /// A runtime has shown that it is on this machine: what it runs is confined from now on, by this
+    /// tier, until its connection is lost.
+    pub fn here(&self, actor: &Actor, id: &str, tier: Tier) -> Result<RuntimeInfo, Failure> {
+        let person = actor.must_be_person("show where a runtime is")?;
+        let editor = self.get(person, id).ok_or_else(|| no_runtime(id))?;
+        let Some(here) = &self.0.options.here else {
+            return Err(Failure::new(
+                ErrorKind::NotCapable,
+                "This Ward cannot confine what an editor runs.",
+            ));
+        };
+        if !editor.is_here(here, tier) {
+            return Err(no_connection());
+        }
+        self.changed();
+        Ok(editor.info())
     }
 
     /// A runtime says that it is still there.
     pub fn heartbeat(&self, actor: &Actor, id: &str) -> Result<Registered, Failure> {
         let person = actor.must_be_person("keep a runtime")?;
         let editor = self.get(person, id).ok_or_else(|| no_runtime(id))?;
-        if !editor.renew() {
-            return Err(Failure::new(
-                ErrorKind::RuntimeAway,
-                "This runtime's connection is lost. Connect and register again, with its `runtime_id`.",
-            ));
+        if !editor.renew(self.lease()) {
+            return Err(no_connection());
         }
-        Ok(registered(&editor))
+        Ok(self.registered(&editor))
+    }
+
+    fn registered(&self, editor: &Editor) -> Registered {
+        let options = &self.0.options;
+        let socket = options.here.as_ref().and_then(|here| here.socket.to_str());
+        Registered {
+            runtime_id: editor.id.clone(),
+            lease_s: options.lease.as_secs().max(1),
+            socket: socket.map(ToOwned::to_owned),
+        }
+    }
+
+    /// When a lease ends that begins now.
+    fn lease(&self) -> Instant {
+        Instant::now() + self.0.options.lease
     }
 
     /// Takes a runtime off the list.
@@ -318,13 +419,6 @@ impl<S: Store> Broker<S> {
             .editors
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn registered(editor: &Editor) -> Registered {
-    Registered {
-        runtime_id: editor.id.clone(),
-        lease_s: LEASE.as_secs(),
     }
 }
 
@@ -381,7 +475,9 @@ fn no_runtime(id: &str) -> Failure {
     )
 }
 
-/// When a lease ends that begins now.
-pub(crate) fn lease() -> Instant {
-    Instant::now() + LEASE
+fn no_connection() -> Failure {
+    Failure::new(
+        ErrorKind::RuntimeAway,
+        "This runtime's connection is lost. Connect and register again, with its `runtime_id`.",
+    )
 }

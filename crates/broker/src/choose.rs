@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gate::runtime::{Elsewhere, Runtime, RuntimeChoice};
-use protocol::runtime::{RuntimeHealth, RuntimeInfo, RuntimeNeed};
+use protocol::runtime::{RuntimeHealth, RuntimeInfo};
 use protocol::{ActionName, ErrorKind, Failure};
 use store::Store;
 use tokio::sync::watch;
@@ -69,13 +69,13 @@ impl<S: Store> Broker<S> {
             RuntimeChoice::Id(id) => self.get(person, id).into_iter().collect(),
             RuntimeChoice::Need(need) => {
                 let editors = self.editors();
-                let theirs = editors.values().filter(|editor| {
-                    editor.person == person && fits(&editor.info(), need, workspace)
-                });
+                let theirs = editors
+                    .values()
+                    .filter(|editor| editor.person == person && editor.fits(need, workspace));
                 theirs.cloned().collect()
             }
         };
-        let is_ready = |editor: &&Arc<Editor>| editor.info().state == RuntimeHealth::Ready;
+        let is_ready = |editor: &&Arc<Editor>| editor.health() == RuntimeHealth::Ready;
         let ready: Vec<&Arc<Editor>> = fitting.iter().filter(is_ready).collect();
         match (ready.as_slice(), fitting.as_slice()) {
             ([one], _) => Ok(Arc::clone(one)),
@@ -103,12 +103,4 @@ impl<S: Store> Broker<S> {
             }
         }
     }
-}
-
-fn fits(info: &RuntimeInfo, need: &RuntimeNeed, workspace: &str) -> bool {
-    let wanted = need.workspace.as_deref().unwrap_or(workspace);
-    let kind = need.kind.as_ref().is_none_or(|kind| *kind == info.kind);
-    let capability = need.capability.as_ref();
-    let capable = capability.is_none_or(|name| info.capabilities.contains(name));
-    kind && capable && info.workspace == wanted
 }

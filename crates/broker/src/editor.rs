@@ -7,9 +7,10 @@ use gate::runtime::{Output, Permit, Runtime, Waiting};
 use policy::Confinement;
 use protocol::method::InitializeResult;
 use protocol::runtime::{
-    CancelEvent, EVENT_CANCEL, EVENT_EXECUTE, ExecuteEvent, RuntimeHealth, RuntimeInfo,
+    CancelEvent, EVENT_CANCEL, EVENT_EXECUTE, ExecuteEvent, RuntimeHealth, RuntimeInfo, RuntimeNeed,
 };
-use protocol::{ActionName, ErrorKind, Facts, Failure};
+use protocol::sandbox::Tier;
+use protocol::{ActionName, ErrorKind, Facts, Failure, Mode};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,7 +18,7 @@ use socketioxide::AckError;
 use socketioxide::extract::SocketRef;
 use tokio_util::sync::CancellationToken;
 
-use crate::broker::lease;
+use crate::exec::{self, Here};
 use crate::facts;
 use crate::index::About;
 use crate::output::Outputs;
@@ -42,24 +43,40 @@ struct State {
     away_since: Instant,
 }
 
+impl State {
+    fn health(&self) -> RuntimeHealth {
+        match &self.link {
+            Some(link) if link.until > Instant::now() => RuntimeHealth::Ready,
+            Some(_) | None => RuntimeHealth::Away,
+        }
+    }
+}
+
 /// The way to it, while it is connected.
 #[derive(Clone)]
 pub(crate) struct Link {
     socket: SocketRef,
     outputs: Outputs,
     /// Cancelled when it is lost.
-    lost: CancellationToken,
+    pub(crate) lost: CancellationToken,
     until: Instant,
+    /// How what it runs is confined, once it has shown that it is on this machine.
+    here: Option<(Here, Tier)>,
 }
 
 impl Link {
-    pub(crate) fn new(socket: SocketRef, outputs: Outputs) -> Self {
+    pub(crate) fn new(socket: SocketRef, outputs: Outputs, until: Instant) -> Self {
         Self {
             socket,
             outputs,
             lost: CancellationToken::new(),
-            until: lease(),
+            until,
+            here: None,
         }
+    }
+
+    fn is_confined(&self) -> bool {
+        matches!(self.here, Some((_, tier)) if tier > Tier::None)
     }
 }
 
@@ -125,15 +142,59 @@ impl Editor {
         state.about.kind == about.kind && state.about.workspace == about.workspace
     }
 
+    /// Since when it is away; nothing for one that is connected.
+    pub(crate) fn away_since(&self) -> Option<Instant> {
+        let state = self.state();
+        state.link.is_none().then_some(state.away_since)
+    }
+
+    /// When its lease ends; nothing for one that is away.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.state().link.as_ref().map(|link| link.until)
+    }
+
     /// Renews the lease; not of one that is away.
-    pub(crate) fn renew(&self) -> bool {
+    pub(crate) fn renew(&self, until: Instant) -> bool {
         match &mut self.state().link {
             Some(link) => {
-                link.until = lease();
+                link.until = until;
                 true
             }
             None => false,
         }
+    }
+
+    /// It is on this machine, over the connection that it has now; not one that is away.
+    pub(crate) fn is_here(&self, here: &Here, tier: Tier) -> bool {
+        match &mut self.state().link {
+            Some(link) => {
+                link.here = Some((here.clone(), tier));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether what it runs is confined.
+    fn is_confined(&self) -> bool {
+        let state = self.state();
+        state.link.as_ref().is_some_and(Link::is_confined)
+    }
+
+    /// Whether it is what is needed, for a request about this workspace.
+    pub(crate) fn fits(&self, need: &RuntimeNeed, workspace: &str) -> bool {
+        let state = self.state();
+        let about = &state.about;
+        let wanted = need.workspace.as_deref().unwrap_or(workspace);
+        let kind = need.kind.as_ref().is_none_or(|kind| *kind == about.kind);
+        let capability = need.capability.as_ref();
+        let capable = capability.is_none_or(|name| about.capabilities.contains(name));
+        kind && capable && about.workspace == wanted
+    }
+
+    /// Whether it takes actions.
+    pub(crate) fn health(&self) -> RuntimeHealth {
+        self.state().health()
     }
 
     pub(crate) fn can(&self, action: &str) -> bool {
@@ -150,13 +211,11 @@ impl Editor {
             kind: about.kind.clone(),
             workspace: about.workspace.clone(),
             workspace_name: about.workspace_name.clone(),
-            state: match &state.link {
-                Some(link) if link.until > Instant::now() => RuntimeHealth::Ready,
-                Some(_) | None => RuntimeHealth::Away,
-            },
+            state: state.health(),
             capabilities: about.capabilities.clone(),
             version: about.version.clone(),
             extension_version: about.extension_version.clone(),
+            confined: state.link.as_ref().is_some_and(Link::is_confined),
             restarts: 0,
             process: None,
         }
@@ -177,14 +236,26 @@ impl Editor {
     }
 
     async fn send(&self, permit: Permit, output: Output) -> Result<Box<RawValue>, Failure> {
-        let (id, action, params) = permit.into_action();
         let link = self.link()?;
+        // What was decided on as confined is sent as a whole `ward exec`, or not at all.
+        let confined = permit.mode() == Mode::Sandbox && runs(&permit);
+        let wrapped = match &link.here {
+            Some((here, _)) if confined && link.is_confined() => {
+                let workspace = self.state().about.workspace.clone();
+                Some(exec::wrapped(here, &workspace, &permit)?)
+            }
+            _ if confined => return Err(unproven()),
+            _ => None,
+        };
+        let (id, action, params) = permit.into_action();
         let deadline = deadline(&action, &params);
+        let params = wrapped.unwrap_or(params);
         let taking = link.outputs.open(&id, output);
         let event = ExecuteEvent {
             id: id.clone(),
             action,
             params,
+            confined,
             deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
         };
         let answer = link
@@ -223,9 +294,12 @@ impl Editor {
                     format!("The editor's answer cannot be read: {error}."),
                 ))
             }
-            Ok(done) => {
+            Ok(mut done) => {
                 under_way.id = None;
                 taking.finish().await;
+                if let (true, Some((_, tier))) = (confined, &link.here) {
+                    exec::held_by(&mut done.result, *tier);
+                }
                 result(done)
             }
         }
@@ -261,6 +335,18 @@ fn result(done: Done) -> Result<Box<RawValue>, Failure> {
     Err(Failure::new(kind, error))
 }
 
+/// Whether it runs a command.
+fn runs(permit: &Permit) -> bool {
+    permit.facts().command.is_some()
+}
+
+fn unproven() -> Failure {
+    Failure::new(
+        ErrorKind::RuntimeLost,
+        "The editor was connected anew and has not shown again that it is on this machine, so nothing would confine the command. Nothing was run; ask anew with another id.",
+    )
+}
+
 /// How long an answer is waited for.
 fn deadline(action: &str, params: &Value) -> Duration {
     let own = params.get("timeout_ms").and_then(Value::as_u64);
@@ -293,7 +379,10 @@ pub(crate) struct Place(pub(crate) Arc<Editor>);
 
 impl Runtime for Place {
     fn confinement(&self) -> Confinement {
-        Confinement::Absent
+        match self.0.is_confined() {
+            true => Confinement::Kernel,
+            false => Confinement::Absent,
+        }
     }
 
     fn resolve<'a>(

@@ -3,7 +3,7 @@
 //!
 //! [`Broker`] knows who is connected and what is registered, and is how the gate finds a runtime
 //! that is not here ([`gate::runtime::Elsewhere`]). `editor` is one registered runtime: how an action
-//! gets there and back. `facts` says what it would touch.
+//! gets there and back. `facts` says what it would touch, `exec` how a command there is confined.
 //!
 //! What always holds:
 //! - Who a connection belongs to is what its token says; only they may register it, and only they
@@ -12,6 +12,8 @@
 //! - Nothing is sent that the gate did not permit.
 //! - An answer counts for the request it answers, once; what comes late, twice or from elsewhere is
 //!   dropped.
+//! - A command that was decided on as confined is sent as a whole `ward exec` to an editor that has
+//!   shown to be on this machine, and to no other.
 //! - What was under way when a connection was lost ends as `runtime_lost`.
 //! - Messages, registrations and what waits of output have limits.
 
@@ -20,8 +22,10 @@
 mod broker;
 mod choose;
 mod editor;
+mod exec;
 mod facts;
 mod index;
 mod output;
 
-pub use broker::{Authenticate, Broker, Known, LEASE, Layer};
+pub use broker::{Authenticate, Broker, Known, LEASE, Layer, Options};
+pub use exec::Here;

@@ -27,43 +27,56 @@ pub(crate) struct OutputEvent {
 #[derive(Clone, Default)]
 pub(crate) struct Outputs(Arc<Mutex<HashMap<String, Taking>>>);
 
-/// One action that prints.
+/// One action that may print. Most do not, so the way is made for the first piece.
 struct Taking {
     next: u64,
-    way: mpsc::Sender<Piece>,
+    output: Option<Output>,
+    way: Option<Way>,
     dropped: usize,
+}
+
+/// The way of what an action prints.
+struct Way {
+    pieces: mpsc::Sender<Piece>,
+    /// Ready when all of it was passed on.
+    done: oneshot::Receiver<()>,
+}
+
+impl Way {
+    fn to(output: Output) -> Self {
+        let (pieces, mut coming) = mpsc::channel(WAITING);
+        let (told, done) = oneshot::channel();
+        tokio::spawn(async move {
+            while let Some(piece) = coming.recv().await {
+                output.send(piece).await;
+            }
+            let _ = told.send(());
+        });
+        Self { pieces, done }
+    }
 }
 
 /// An action's output is taken until this is dropped.
 pub(crate) struct Taken {
     outputs: Outputs,
     id: String,
-    done: Option<oneshot::Receiver<()>>,
 }
 
 impl Outputs {
     /// Takes what is printed under this id from now on.
     pub(crate) fn open(&self, id: &str, output: Output) -> Taken {
-        let (way, mut pieces) = mpsc::channel(WAITING);
-        let (told, done) = oneshot::channel();
         self.all().insert(
             id.to_owned(),
             Taking {
                 next: 0,
-                way,
+                output: Some(output),
+                way: None,
                 dropped: 0,
             },
         );
-        tokio::spawn(async move {
-            while let Some(piece) = pieces.recv().await {
-                output.send(piece).await;
-            }
-            let _ = told.send(());
-        });
         Taken {
             outputs: self.clone(),
             id: id.to_owned(),
-            done: Some(done),
         }
     }
 
@@ -93,8 +106,14 @@ impl Outputs {
             data: event.data,
             encoding: event.encoding,
         };
+        if let Some(output) = taking.output.take() {
+            taking.way = Some(Way::to(output));
+        }
+        let Some(way) = &taking.way else {
+            return;
+        };
         // Once something is dropped everything is, so that there is one gap and not many.
-        if taking.dropped > 0 || taking.way.try_send(piece).is_err() {
+        if taking.dropped > 0 || way.pieces.try_send(piece).is_err() {
             taking.dropped += size;
         }
     }
@@ -107,21 +126,23 @@ impl Outputs {
 
 impl Taken {
     /// Waits until all that came was passed on.
-    pub(crate) async fn finish(mut self) {
+    pub(crate) async fn finish(self) {
         let taking = self.outputs.all().remove(&self.id);
-        if let Some(taking) = taking
-            && taking.dropped > 0
-        {
+        let Some((way, dropped)) = taking.and_then(|taking| Some((taking.way?, taking.dropped)))
+        else {
+            return;
+        };
+        let Way { pieces, done } = way;
+        if dropped > 0 {
             let dropped = Piece::Printed {
                 stream: OutputStream::Dropped,
-                data: taking.dropped.to_string(),
+                data: dropped.to_string(),
                 encoding: Encoding::Utf8,
             };
-            let _ = taking.way.send(dropped).await;
+            let _ = pieces.send(dropped).await;
         }
-        if let Some(done) = self.done.take() {
-            let _ = done.await;
-        }
+        drop(pieces);
+        let _ = done.await;
     }
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::{Decision, Verb, Verdict};
+use policy::{Confinement, Decision, Verb, Verdict};
 use protocol::approval::{
     AnswerParams, AnswerScope, Approval, Choice, GrantInfo, Question, Resolution, Resolved, Subject,
 };
-use protocol::{Digest, ErrorKind, Facts, Failure};
+use protocol::{Digest, ErrorKind, Facts, Failure, Mode};
 use store::Store;
 use tokio::sync::oneshot;
 
@@ -39,6 +39,8 @@ pub(crate) struct Lifted {
     pub(crate) book: Arc<Files>,
     pub(crate) facts: Facts,
     pub(crate) verb: Verb,
+    /// The mode that it was asked in, which says whether a wall can be held there.
+    pub(crate) mode: Mode,
 }
 
 impl Lifted {
@@ -50,8 +52,12 @@ impl Lifted {
                 book,
                 facts,
                 verb,
+                mode,
             } = &self;
-            let confinement = job.confinement();
+            let confinement = match mode {
+                Mode::Sandbox => Confinement::Kernel,
+                Mode::Full => Confinement::Absent,
+            };
             let decision = job.decide(book, *verb, facts, confinement, grants)?;
             if decision.verdict == Verdict::Allow {
                 return Ok(());
@@ -152,6 +158,7 @@ impl<S: Store> Inner<S> {
             book: Arc::clone(book),
             facts: facts.clone(),
             verb,
+            mode: decision.mode,
         };
         let state = State::Asking {
             approval_id: approval.id.clone(),

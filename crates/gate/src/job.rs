@@ -17,6 +17,7 @@ use crate::grants::session_key;
 use crate::path::unknown_role;
 use crate::pending::Kept;
 use crate::request::Ask;
+use crate::runtime::Runtime;
 use crate::workspace::Workspace;
 
 /// An action on its way.
@@ -190,11 +191,11 @@ impl Job {
             .digest())
     }
 
-    /// Whether a wall can be held where it runs. An editor's files are held by their paths; nothing
-    /// holds what it runs.
-    pub(crate) fn confinement(&self) -> Confinement {
-        if self.runtime.is_none() {
-            return self.workspace.runtime.confinement();
+    /// Whether a wall can be held where it runs. An editor's files are held by their paths; of what
+    /// it runs, a command is where that runtime says so, and nothing else.
+    pub(crate) fn confinement(&self, runtime: &dyn Runtime) -> Confinement {
+        if self.runtime.is_none() || self.name == ActionName::TerminalRun {
+            return runtime.confinement();
         }
         let runs = matches!(
             self.name,

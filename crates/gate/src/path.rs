@@ -273,7 +273,8 @@ impl<S: Store> Inner<S> {
         let facts = runtime.resolve(job.name.as_str(), &job.params).await?;
         let grants = self.grants.current(&job.person);
         let verb = Verb::Action(job.name);
-        let decision = job.decide(&book, verb, &facts, job.confinement(), &grants)?;
+        let confinement = job.confinement(&*runtime);
+        let decision = job.decide(&book, verb, &facts, confinement, &grants)?;
         let digest = job.digest(&facts, decision.mode, &book, widen)?;
         Ok(Decided {
             book,

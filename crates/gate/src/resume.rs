@@ -85,6 +85,7 @@ impl<S: Store> Inner<S> {
             book,
             facts: approval.facts.clone(),
             verb,
+            mode: approval.mode,
         };
         let digest = approval.digest.clone();
         let answer = self.put(approval, &person, lifts.check())?;

@@ -24,7 +24,7 @@ pub type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A place where actions run: the local runtime server, an editor, a notebook's agent.
 pub trait Runtime: Send + Sync {
-    /// Whether it can hold a wall.
+    /// Whether it can hold a wall around a command.
     fn confinement(&self) -> Confinement;
 
     /// What an action would touch, without touching it.
@@ -143,6 +143,24 @@ impl Permit {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// How the command was decided on: confined, or trusted.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What the action was found to touch when it was decided on.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// What the action was asked with.
+    #[must_use]
+    pub fn params(&self) -> &Value {
+        &self.params
     }
 
     /// Which action, with what. For a runtime that is told no more than that.

@@ -76,7 +76,7 @@ impl<S: Store> Inner<S> {
             ..Facts::default()
         };
         let grants = self.grants.current(&job.person);
-        let confinement = job.confinement();
+        let confinement = job.workspace.runtime.confinement();
         let decision = job.decide(&book, Verb::Net, &facts, confinement, &grants)?;
         let digest = job.digest(&facts, decision.mode, &book, &[])?;
         let mut record = Record::of(&job, &self.redactor, now());
@@ -136,13 +136,17 @@ impl<S: Store> Inner<S> {
         done: &Done,
         widen: &mut Vec<Widen>,
     ) -> Result<Option<Digest>, Failure> {
+        // An editor's command has no wall that could be widened: it ends as it did.
+        if job.runtime.is_some() {
+            return Ok(None);
+        }
         let stopped = stopped(job, done, widen);
         if stopped.is_empty() {
             return Ok(None);
         }
         let facts = facts_of(&stopped);
         let grants = self.grants.current(&job.person);
-        let confinement = job.confinement();
+        let confinement = job.workspace.runtime.confinement();
         let decision = job.decide(book, Verb::Wall, &facts, confinement, &grants)?;
         let mut wider = widen.clone();
         wider.extend(stopped.iter().cloned());
@@ -186,7 +190,7 @@ impl<S: Store> Inner<S> {
                 path,
                 access: WidenAccess::Write,
             }];
-            let confinement = job.confinement();
+            let confinement = job.workspace.runtime.confinement();
             let one = std::slice::from_ref(grant);
             let decision = job.decide(book, Verb::Wall, &facts_of(&path), confinement, one)?;
             let by_grant = decision.because.kind == policy::decision::Kind::Grant;

@@ -101,6 +101,10 @@ pub struct Registered {
     pub runtime_id: String,
     /// For how many seconds it is taken to be there; a heartbeat renews it.
     pub lease_s: u64,
+    /// Ward's own socket. A runtime on Ward's machine asks for `/runtimes/{id}/here` over it; what
+    /// it runs is then confined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
 }
 
 /// A runtime, as it is listed.
@@ -126,6 +130,10 @@ pub struct RuntimeInfo {
     /// The extension's version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub extension_version: String,
+    /// Whether an editor's commands are confined: it has shown that it is on Ward's machine. Left
+    /// out for the local one, whose commands always are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confined: bool,
     /// How often the local one was started anew after it had ended by itself.
     #[serde(default)]
     pub restarts: u64,
@@ -173,6 +181,10 @@ pub struct ExecuteEvent {
     pub action: String,
     /// Its parameters.
     pub params: serde_json::Value,
+    /// Whether `argv` of the parameters is a whole `ward exec`, to be started as it is and not
+    /// through a shell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confined: bool,
     /// For how many milliseconds the answer is waited for.
     pub deadline_ms: u64,
 }

@@ -9,6 +9,8 @@ use crate::auth::Peer;
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) peer: Peer,
+    /// Whether the process at its other end is this user's, on this machine, and sees the same files.
+    pub(crate) beside: bool,
     /// Cancelled when Ward is told to stop.
     pub(crate) stop: CancellationToken,
 }
@@ -18,6 +20,7 @@ impl Connection {
     pub(crate) fn of(extensions: &Extensions) -> Self {
         extensions.get().cloned().unwrap_or_else(|| Self {
             peer: Peer::Local,
+            beside: false,
             stop: CancellationToken::new(),
         })
     }

@@ -23,6 +23,11 @@ impl HttpFailure {
         Failure::new(kind, sentence).into()
     }
 
+    /// What happened, for people.
+    pub(crate) fn sentence(&self) -> &str {
+        &self.failure.message
+    }
+
     /// Says when to come again.
     pub(crate) fn after(mut self, pause: Duration) -> Self {
         self.retry_after = Some(pause);

@@ -22,6 +22,7 @@ mod answer;
 mod app;
 mod assets;
 pub mod auth;
+mod beside;
 mod connection;
 mod extract;
 mod failure;
@@ -148,7 +149,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
             middleware::from_fn_with_state((Arc::clone(&app), operation.who), auth::admit::<S>);
         router = router.route(operation.path, operation.handler.route_layer(admit));
     }
-    let editors = app.broker.layer(auth::for_editors(&app.tokens));
+    let editors = app.broker.layer(auth::for_editors(&app));
     router
         .fallback(failure::no_such_address)
         .method_not_allowed_fallback(failure::no_such_method)

@@ -15,13 +15,15 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
 };
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::unix::UCred;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::auth::Peer;
+use crate::beside;
 use crate::connection::Connection;
 
 /// How long answers that are under way have when it is told to stop.
@@ -46,8 +48,8 @@ pub async fn serve(
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
-    let peer = |address: &SocketAddr| Peer::of(address.ip());
-    answer(listener, peer, router, stop).await;
+    let about = |address: &SocketAddr| (Peer::of(address.ip()), false);
+    answer(listener, about, router, stop).await;
     Ok(())
 }
 
@@ -112,13 +114,32 @@ impl Drop for SocketFile {
 /// Answers on Ward's own socket until `stop` is ready, as [`serve`] does.
 pub async fn serve_unix(socket: Socket, router: Router, stop: impl Future<Output = ()> + Send) {
     let Socket { listener, file } = socket;
-    answer(listener, |_| Peer::Local, router, stop).await;
+    let about = |other: &Option<UCred>| (Peer::Local, other.as_ref().is_some_and(beside::is));
+    answer(Near(listener), about, router, stop).await;
     drop(file);
+}
+
+/// A listener whose addresses are the processes at the other end.
+struct Near(UnixListener);
+
+impl Listener for Near {
+    type Io = UnixStream;
+    type Addr = Option<UCred>;
+
+    async fn accept(&mut self) -> (UnixStream, Option<UCred>) {
+        let (stream, _) = Listener::accept(&mut self.0).await;
+        let other = stream.peer_cred().ok();
+        (stream, other)
+    }
+
+    fn local_addr(&self) -> io::Result<Option<UCred>> {
+        Ok(None)
+    }
 }
 
 async fn answer<L: Listener>(
     mut listener: L,
-    peer: impl Fn(&L::Addr) -> Peer,
+    about: impl Fn(&L::Addr) -> (Peer, bool),
     router: Router,
     stop: impl Future<Output = ()>,
 ) {
@@ -137,8 +158,10 @@ async fn answer<L: Listener>(
             () = &mut stop => break,
             next = next => next,
         };
+        let (peer, beside) = about(&address);
         let connection = Connection {
-            peer: peer(&address),
+            peer,
+            beside,
             stop: stopping.clone(),
         };
         let (router, late) = (router.clone(), late.clone());

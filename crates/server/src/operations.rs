@@ -229,6 +229,10 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .summary("Say that a runtime is still there")
             .json::<Registered>(200, "Its lease is renewed")
             .fails(&[415, 503]),
+        post("/runtimes/{id}/here", "confineRuntime", Persons, runtimes::here::<S>)
+            .summary("Show, over Ward's own socket, that a runtime is on Ward's machine: the commands that it runs are then confined")
+            .json::<RuntimeInfo>(200, "They are confined")
+            .fails(&[415, 422, 503]),
         delete("/runtimes/{id}", "deleteRuntime", Persons, runtimes::unregister::<S>)
             .summary("Take a runtime off the list")
             .json::<RuntimeInfo>(200, "It is a runtime no longer"),

@@ -45,12 +45,19 @@ impl App {
             launch: launch(folder.path())?,
             patience: PATIENCE,
         };
+        let settings = settings::read()?;
+        let editors = broker::Options {
+            lease: settings.lease,
+            here: Some(broker::Here {
+                program: options.launch.program.clone(),
+                socket: folder.path().join(protocol::http::SOCKET_HOST),
+            }),
+        };
         let store = Arc::new(SqliteStore::open(folder)?);
         let gate = Gate::open(Arc::clone(&store), options).await?;
-        let settings = settings::read()?;
         let registry = Registry::new(&settings.providers, |name| std::env::var(name).ok());
         let runner = Runner::new(gate.clone(), registry, settings.models);
-        let broker = Broker::open(Arc::clone(&store)).await?;
+        let broker = Broker::open(Arc::clone(&store), editors).await?;
         gate.connect(Arc::new(broker.clone()));
         Ok(Self {
             store,

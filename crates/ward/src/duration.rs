@@ -4,8 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 /// A span of time that is not zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) struct Span(pub(crate) Duration);
 
 /// Why a span of time could not be read.
@@ -47,6 +50,14 @@ impl FromStr for Span {
             Some(span) if span > 100 * 365 * 24 * 3_600_000 => Err(too_long()),
             Some(span) => Ok(Self(Duration::from_millis(span))),
         }
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = SpanError;
+
+    fn try_from(text: String) -> Result<Self, SpanError> {
+        text.parse()
     }
 }
 

@@ -9,6 +9,9 @@
 //! pids = 4096
 //! tmp = "2G"
 //!
+//! [editors]
+//! lease = "60s"        # for how long one that says nothing is taken to be there
+//!
 //! [providers]          # who answers for models; keys can also be in the environment
 //! model = "claude-sonnet-4-5"
 //! [providers.work]
@@ -24,11 +27,13 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use protocol::sandbox::Tier;
 use sandbox::Limits;
 use serde::Deserialize;
 
+use crate::duration::Span;
 use crate::folders;
 use crate::size::ByteSize;
 
@@ -46,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) minimum: Tier,
     /// How much a command may use.
     pub(crate) limits: Limits,
+    /// For how long an editor that says nothing is taken to be there.
+    pub(crate) lease: Duration,
     /// Who answers for models.
     pub(crate) providers: runner::provider::Settings,
     /// What models cost.
@@ -67,7 +74,7 @@ pub(crate) enum SettingsError {
     Variable(String),
 }
 
-const KNOWN: &str = "Ward knows `minimum` in [sandbox], `memory`, `pids` and `tmp` in [limits], [providers] and [models]";
+const KNOWN: &str = "Ward knows `minimum` in [sandbox], `memory`, `pids` and `tmp` in [limits], `lease` in [editors], [providers] and [models]";
 
 /// The file as it is written.
 #[derive(Debug, Default, Deserialize)]
@@ -75,6 +82,7 @@ const KNOWN: &str = "Ward knows `minimum` in [sandbox], `memory`, `pids` and `tm
 struct Written {
     sandbox: WrittenSandbox,
     limits: WrittenLimits,
+    editors: WrittenEditors,
     providers: runner::provider::Settings,
     models: runner::price::Models,
 }
@@ -91,6 +99,12 @@ struct WrittenLimits {
     memory: Option<ByteSize>,
     pids: Option<std::num::NonZeroU32>,
     tmp: Option<ByteSize>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+struct WrittenEditors {
+    lease: Option<Span>,
 }
 
 /// Reads the settings of whoever runs this.
@@ -134,6 +148,7 @@ fn settings(
             pids: written.limits.pids.map_or(usual.pids, |pids| pids.get()),
             tmp: written.limits.tmp.map_or(usual.tmp, |size| size.0),
         },
+        lease: written.editors.lease.map_or(broker::LEASE, |span| span.0),
         providers: written.providers,
         models: written.models,
     })

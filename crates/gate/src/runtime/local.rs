@@ -230,6 +230,7 @@ impl Inner {
                 Ended::ByItself(why) => tracing::error!(
                     workspace = %self.workspace.display(),
                     "the runtime server has ended: {why}; it is started again"
+            confined: false,
                 ),
             }
             self.process.store(0, Ordering::Relaxed);

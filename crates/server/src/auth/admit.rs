@@ -210,16 +210,23 @@ async fn gone(pass: &Pass, tokens: &Tokens) {
     }
 }
 
-/// How editors' connections are let in: by the same tokens as requests.
-pub(crate) fn for_editors(tokens: &Arc<Tokens>) -> Authenticate {
-    let tokens = Arc::clone(tokens);
-    Arc::new(move |token| {
-        let passed = tokens.authenticate(token)?;
-        let Identity::Actor(actor) = passed.identity else {
-            return None;
+/// How editors' connections are let in: by the same tokens as requests, and wrong ones are counted
+/// with theirs.
+pub(crate) fn for_editors<S: Store>(app: &Arc<App<S>>) -> Authenticate {
+    let app = Arc::clone(app);
+    Arc::new(move |token, extensions| {
+        let refuse = || {
+            let sentence = "The token is wrong, or was revoked. `ward tokens list` shows those that there are.";
+            let peer = Connection::of(extensions).peer;
+            wrong_from(&app, peer, sentence).sentence().to_owned()
         };
-        let (pass, tokens) = (passed.pass, Arc::clone(&tokens));
-        Some(Known {
+        let passed = app.tokens.authenticate(token).ok_or_else(refuse)?;
+        note(&app, &passed);
+        let Identity::Actor(actor) = passed.identity else {
+            return Err("A runtime's token is not for this. Use a person's.".to_owned());
+        };
+        let (pass, tokens) = (passed.pass, Arc::clone(&app.tokens));
+        Ok(Known {
             actor,
             gone: Box::pin(async move { gone(&pass, &tokens).await }),
         })

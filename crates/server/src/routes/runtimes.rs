@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use protocol::ErrorKind;
 use protocol::runtime::{PostRuntime, RuntimeInfo, Runtimes};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,6 +15,7 @@ use super::whole;
 use crate::answer::{json, ok};
 use crate::app::App;
 use crate::auth::Person;
+use crate::connection::Connection;
 use crate::extract::{Id, Json, NoBody, Params};
 use crate::failure::HttpFailure;
 
@@ -67,6 +69,25 @@ pub(crate) async fn heartbeat<S: Store>(
     _: NoBody,
 ) -> Result<Response, HttpFailure> {
     Ok(ok(&app.broker.heartbeat(&caller.actor, &id)?))
+}
+
+/// `POST /runtimes/{id}/here`: it is on this machine. Who asks over Ward's own socket shows that; a
+/// word of theirs would not.
+pub(crate) async fn here<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    connection: Connection,
+    Id(id): Id,
+    _: NoBody,
+) -> Result<Response, HttpFailure> {
+    if !connection.beside {
+        return Err(HttpFailure::new(
+            ErrorKind::Forbidden,
+            "This does not show that the runtime is on Ward's machine. Ask over Ward's own socket, as its user, from where its files are.",
+        ));
+    }
+    let tier = app.about.sandbox.tier;
+    Ok(ok(&app.broker.here(&caller.actor, &id, tier)?))
 }
 
 /// `DELETE /runtimes/{id}`: it is a runtime no longer.

@@ -98,7 +98,9 @@ impl Ward {
             patience: Duration::from_secs(600),
         };
         let store = Arc::new(SqliteStore::open(data).unwrap());
-        let broker = Broker::open(Arc::clone(&store)).await.unwrap();
+        let broker = Broker::open(Arc::clone(&store), broker::Options::default())
+            .await
+            .unwrap();
         let gate = Gate::open(store, options).await.unwrap();
         gate.connect(Arc::new(broker.clone()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

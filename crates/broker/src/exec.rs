@@ -1,0 +1,166 @@
+//! A command that runs in an editor and is confined all the same: what the editor is sent is a whole
+//! `ward exec` of it, made here.
+//!
+//! That the editor is on this machine is not its word: it has shown it (see [`crate::Broker::here`]).
+
+use std::path::{Path, PathBuf};
+
+use gate::runtime::Permit;
+use protocol::facts::CommandFact;
+use protocol::sandbox::{SandboxReport, Tier};
+use protocol::{ErrorKind, Failure};
+use serde_json::{Value, json};
+
+/// How commands are confined on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Here {
+    /// Ward's own program.
+    pub program: PathBuf,
+    /// Ward's own socket, over which an editor shows that it is here.
+    pub socket: PathBuf,
+}
+
+/// The parameters of a `terminal.run` that runs the permitted command in the sandbox.
+pub(crate) fn wrapped(here: &Here, workspace: &str, permit: &Permit) -> Result<Value, Failure> {
+    let command = permit.facts().command.as_ref();
+    let command = command.ok_or_else(|| {
+        Failure::new(
+            ErrorKind::Internal,
+            "There is no command that could be confined.",
+        )
+    })?;
+    params(here, workspace, command, permit.params())
+}
+
+fn params(
+    here: &Here,
+    workspace: &str,
+    command: &CommandFact,
+    asked: &Value,
+) -> Result<Value, Failure> {
+    // Outside of it, `ward exec` would quietly run it in the workspace itself.
+    if !Path::new(&command.cwd).starts_with(workspace) {
+        return Err(Failure::new(
+            ErrorKind::OutsideWorkspace,
+            format!(
+                "A command that is confined runs inside {workspace}, and {} is not.",
+                command.cwd
+            ),
+        ));
+    }
+    let program = here.program.to_str().ok_or_else(|| {
+        Failure::new(
+            ErrorKind::NotCapable,
+            "The path of Ward's own program is not UTF-8, so that no editor can be told it.",
+        )
+    })?;
+    let mut argv: Vec<String> = [program, "exec", "--workspace", workspace, "--"]
+        .map(str::to_owned)
+        .to_vec();
+    // What the action sets is set inside. Outside, it could change what `ward exec` itself does.
+    if !command.env.is_empty() {
+        argv.extend(["env", "--"].map(str::to_owned));
+        for (name, value) in &command.env {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return Err(Failure::new(
+                    ErrorKind::InvalidParams,
+                    format!("`{name}` cannot be set in an environment."),
+                )
+                .with("field", "env"));
+            }
+            argv.push(format!("{name}={value}"));
+        }
+    }
+    argv.extend(command.argv.iter().cloned());
+    // How long it may take, and what an editor may not be able to give: as it was asked.
+    let mut params = asked.as_object().cloned().unwrap_or_default();
+    for name in ["command", "env"] {
+        params.remove(name);
+    }
+    params.insert("argv".to_owned(), json!(argv));
+    params.insert("cwd".to_owned(), json!(command.cwd));
+    Ok(Value::Object(params))
+}
+
+/// Says in a command's result what held it: Ward's own word, whatever the editor said.
+pub(crate) fn held_by(result: &mut Value, tier: Tier) {
+    if let Value::Object(result) = result {
+        result.insert("sandbox".to_owned(), json!(SandboxReport::quiet(tier)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn here() -> Here {
+        Here {
+            program: "/usr/bin/ward".into(),
+            socket: "/data/ward.sock".into(),
+        }
+    }
+
+    fn command(argv: &[&str], cwd: &str, env: &[(&str, &str)]) -> CommandFact {
+        let env = env.iter().map(|(name, value)| (*name, *value));
+        CommandFact {
+            line: None,
+            argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+            program: None,
+            cwd: cwd.to_owned(),
+            env: env
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect::<BTreeMap<_, _>>(),
+        }
+    }
+
+    #[test]
+    fn the_whole_command_runs_inside_and_so_does_its_environment() {
+        let asked = command(
+            &["sh", "-c", "cargo test -- --x"],
+            "/work/below",
+            &[("WARD_SANDBOX_MINIMUM", "none"), ("-i", "x")],
+        );
+        let as_asked = json!({
+            "command": "cargo test -- --x", "cwd": "below", "timeout_ms": 1500,
+            "env": {"WARD_SANDBOX_MINIMUM": "none", "-i": "x"},
+        });
+        assert_eq!(
+            params(&here(), "/work", &asked, &as_asked).unwrap(),
+            json!({
+                "argv": [
+                    "/usr/bin/ward", "exec", "--workspace", "/work", "--",
+                    "env", "--", "-i=x", "WARD_SANDBOX_MINIMUM=none",
+                    "sh", "-c", "cargo test -- --x",
+                ],
+                "cwd": "/work/below",
+                "timeout_ms": 1500,
+            })
+        );
+    }
+
+    #[test]
+    fn a_folder_outside_the_workspace_and_a_name_that_is_none_are_refused() {
+        let refused = |asked: &CommandFact| {
+            params(&here(), "/work", asked, &json!({}))
+                .unwrap_err()
+                .kind
+        };
+        for cwd in ["/", "/work-not", "/home/ada"] {
+            let asked = command(&["ls"], cwd, &[]);
+            assert_eq!(refused(&asked), ErrorKind::OutsideWorkspace, "{cwd}");
+        }
+        for name in ["", "A=B", "A\0"] {
+            let asked = command(&["ls"], "/work", &[(name, "x")]);
+            assert_eq!(refused(&asked), ErrorKind::InvalidParams, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_held_a_command_is_not_the_editors_word() {
+        let mut result = json!({"exit_code": 0, "sandbox": {"tier": "none", "stopped": []}});
+        held_by(&mut result, Tier::Room);
+        assert_eq!(result, json!({"exit_code": 0, "sandbox": {"tier": "room"}}));
+    }
+}
