@@ -20,6 +20,7 @@ mod steps;
 mod test;
 mod tools;
 mod ui;
+mod venv;
 mod vsix;
 
 use std::process::ExitCode;

@@ -60,6 +60,14 @@ pub(crate) fn install() -> anyhow::Result<()> {
     install_packages(&packages)
 }
 
+/// The browser that shows the page, and the workbench of the editor tests.
+pub(crate) fn chromium() -> anyhow::Result<()> {
+    match run::on_path("chromium") {
+        true => Ok(()),
+        false => install_packages(&["chromium"]),
+    }
+}
+
 /// Installs Debian packages where that may be, else names them.
 pub(crate) fn install_packages(packages: &[&str]) -> anyhow::Result<()> {
     if !may_install() {

@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 
 use crate::cache::Places;
-use crate::run;
+use crate::{run, venv};
 
 const PACKAGE: &str = "schemathesis==4.32.5";
 /// How many requests are made up for each operation.
@@ -21,7 +21,7 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 
 /// Gets schemathesis, starts Ward and lets the one try the other.
 pub(crate) fn run(places: &Places) -> anyhow::Result<()> {
-    let program = install(places)?;
+    let program = venv::install(places, &[PACKAGE])?.join("schemathesis");
     let home = places.cache.join("schemathesis-home");
     let _ = fs::remove_dir_all(&home);
     fs::create_dir_all(home.join("work"))?;
@@ -38,27 +38,6 @@ pub(crate) fn run(places: &Places) -> anyhow::Result<()> {
             .current_dir(&home),
         "It prints the request that was answered so; make it a test in crates/server/tests before mending.",
     )
-}
-
-/// Into an environment of its own in the cache; the program is answered.
-fn install(places: &Places) -> anyhow::Result<PathBuf> {
-    let folder = places.cache.join(PACKAGE.replace("==", "-"));
-    let program = folder.join("bin/schemathesis");
-    if run::succeeds(Command::new(&program).arg("--version")) {
-        return Ok(program);
-    }
-    let _ = fs::remove_dir_all(&folder);
-    run::run(
-        run::program("python3", &places.root)
-            .args(["-m", "venv"])
-            .arg(&folder),
-        "Python 3.10 or newer is needed, with its venv module.",
-    )?;
-    run::run(
-        Command::new(folder.join("bin/pip")).args(["install", "--quiet", PACKAGE]),
-        "Is PyPI reachable?",
-    )?;
-    Ok(program)
 }
 
 /// A Ward on a free port; it is gone when this is.

@@ -7,13 +7,17 @@ use std::process::Command;
 use crate::cache::Places;
 use crate::steps::Steps;
 use crate::ui::{self, Page};
-use crate::{needs, run, schemathesis, tools, vsix};
+use crate::{needs, run, schemathesis, tools, venv, vsix};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Also what is heavy: longer fuzz runs, more cases, the other architecture, the documentation
     #[arg(long)]
     all: bool,
+
+    /// Only the extension in a real workbench, with the Ward that is built now
+    #[arg(long, conflicts_with = "all")]
+    editor: bool,
 }
 
 /// How long each fuzz target runs.
@@ -25,7 +29,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     println!("Builds go to {}", places.target.display());
     println!("Tools are kept in {}", places.cache.display());
     let mut steps = Steps::new();
-    let result = every_step(args, &places, &mut steps);
+    let result = match args.editor {
+        true => editor_steps(&places, &mut steps),
+        false => every_step(args, &places, &mut steps),
+    };
     steps.total();
     result
 }
@@ -44,6 +51,7 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
     steps.step("What also runs in a page: wasm32", || wasm(places))?;
     steps.step("Rust tests", || rust_tests(args, places, nextest))?;
     steps.step("Node tests", || node_tests(places))?;
+    steps.step("Python tests", || python_tests(places))?;
     steps.step("Browser tests", || browser_tests(places))?;
     if places.root.join("fuzz/Cargo.toml").is_file() {
         steps.step("What the tests need: cargo-fuzz", || {
@@ -55,12 +63,23 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
         steps.step("HTTP and the document that describes it", || {
             schemathesis::run(places)
         })?;
-        let package = steps.step("The VS Code extension", || vsix::build(places))?;
-        steps.step("Editor tests", || editor_tests(places, &package))?;
+        editor_steps(places, steps)?;
         steps.step("The other architecture", || other_architecture(places))?;
         steps.step("Documentation", || documentation(places))?;
     }
     Ok(())
+}
+
+fn editor_steps(places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
+    let package = steps.step("The VS Code extension", || vsix::build(places))?;
+    let workbench = steps.step("What the editor tests need", || {
+        needs::chromium()?;
+        ui::npm_install(&places.root.join("tests/editor"))?;
+        vsix::code_server(places)
+    })?;
+    steps.step("Editor tests", || {
+        editor_tests(places, &package, &workbench)
+    })
 }
 
 /// Which runner the Rust tests have.
@@ -189,12 +208,29 @@ fn node_tests(places: &Places) -> anyhow::Result<()> {
     )
 }
 
+/// The other real client of Socket.IO.
+const PYTHON: &[&str] = &[
+    "python-socketio==5.18.1",
+    "requests==2.34.2",
+    "websocket-client==1.9.2",
+];
+
+fn python_tests(places: &Places) -> anyhow::Result<()> {
+    let python = venv::install(places, PYTHON)?.join("python");
+    run::run(
+        with_binaries(
+            run::program(python, &places.root.join("tests/python")).args(["-m", "unittest", "-v"]),
+            places,
+        )
+        .env("PYTHONDONTWRITEBYTECODE", "1"),
+        "`WARD_BIN=target/debug/ward python -m unittest` in tests/python runs them again.",
+    )
+}
+
 /// The page of the built binary, in a real browser.
 fn browser_tests(places: &Places) -> anyhow::Result<()> {
     let folder = places.root.join("tests/browser");
-    if !run::on_path("chromium") {
-        needs::install_packages(&["chromium"])?;
-    }
+    needs::chromium()?;
     ui::npm_install(&folder)?;
     run::run(
         with_binaries(
@@ -206,10 +242,8 @@ fn browser_tests(places: &Places) -> anyhow::Result<()> {
 }
 
 /// The packaged extension, in a real workbench.
-fn editor_tests(places: &Places, package: &Path) -> anyhow::Result<()> {
+fn editor_tests(places: &Places, package: &Path, workbench: &Path) -> anyhow::Result<()> {
     let folder = places.root.join("tests/editor");
-    let workbench = vsix::code_server(places)?;
-    ui::npm_install(&folder)?;
     run::run(
         with_binaries(
             run::program("node", &folder).args(["--test", "--test-concurrency=1"]),

@@ -19,9 +19,7 @@ pub(super) fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow
     })?;
     let folder = places.root.join("tests/browser");
     steps.step("The browser", || {
-        if !run::on_path("chromium") {
-            needs::install_packages(&["chromium"])?;
-        }
+        needs::chromium()?;
         ui::npm_install(&folder)
     })?;
     steps.step("Measuring", || {
