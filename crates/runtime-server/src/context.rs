@@ -49,6 +49,15 @@ impl Context {
         }
     }
 
+    /// A context that can be looked at, and has no terminals.
+    pub(crate) fn to_look_at(workspace: Arc<Workspace>, beyond: Arc<Beyond>) -> Self {
+        Self {
+            grounds: Grounds::to_look_at(workspace, beyond),
+            terminals: Arc::new(Terminals::none()),
+            viewer: Viewer::Everybody,
+        }
+    }
+
     /// A context for file actions alone; commands are refused.
     #[must_use]
     pub fn files_only(workspace: Workspace) -> Self {

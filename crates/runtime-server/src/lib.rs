@@ -19,6 +19,7 @@ mod executions;
 pub mod fs;
 pub mod grounds;
 pub mod listen;
+mod look;
 pub mod output;
 pub mod permit;
 pub mod registry;
@@ -30,6 +31,7 @@ pub mod token;
 pub mod workspace;
 
 pub use listen::{ListenError, Listener, Reach, serve_listen};
+pub use look::Looker;
 pub use runtime::{Entrance, Runtime, RuntimeOptions};
 pub use signals::stop_on_signals;
 pub use stdio::{Reader, Writer, serve_stdio, standard_streams};

@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use broker::Broker;
-use gate::runtime::Launch;
+use gate::runtime::{Launch, Look, Waiting};
 use gate::{Gate, GateOptions};
-use protocol::Digest;
 use protocol::sandbox::SandboxStatus;
+use protocol::{Digest, Facts, Failure};
 use runner::Runner;
 use runner::provider::Registry;
+use runtime_server::Looker;
+use serde_json::Value;
 use server::auth::Tokens;
 use server::{About, Parts, Server};
 use store_sqlite::{DataFolder, SqliteStore};
@@ -148,8 +150,27 @@ fn launch(data: &Path) -> anyhow::Result<Launch> {
     let program = std::env::current_exe().context("Ward cannot find its own program")?;
     let arguments = ["runtime", "--gated", "--stdio", "--own"].map(OsString::from);
     let arguments = arguments.into_iter().chain([data.into()]);
+    let mut own = folders::own()?;
+    own.extend([folders::state()?, data.to_owned()]);
     Ok(Launch {
         program,
         arguments: arguments.collect(),
+        looks: Some(Arc::new(move |workspace| {
+            let looker = Looker::open(workspace, &own)?;
+            Ok(Arc::new(Eyes(looker)) as Arc<dyn Look>)
+        })),
     })
+}
+
+/// The runtime server's own code, in the gate's process.
+struct Eyes(Looker);
+
+impl Look for Eyes {
+    fn look<'a>(
+        &'a self,
+        action: &'a str,
+        params: &'a Value,
+    ) -> Waiting<'a, Option<Result<Facts, Failure>>> {
+        Box::pin(self.0.look(action, params))
+    }
 }
