@@ -27,7 +27,8 @@ pub(crate) struct Args {
     quick: bool,
 
     /// Only a part, nothing is written. Runtime: requests, commands, starts, work or memory; gate:
-    /// decide, ledger, read, crowd, act or idle; runner: turns, deltas or hundred
+    /// decide, ledger, read, crowd, act or idle; runner: turns, deltas or hundred;
+    /// broker: actions or thousand
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
 }
@@ -41,6 +42,8 @@ pub(crate) enum Subject {
     Gate,
     /// Sessions with agents
     Runner,
+    /// Actions that are routed to editors
+    Broker,
     /// The page, in a browser
     Page,
 }
@@ -51,6 +54,7 @@ impl Subject {
             Self::Runtime => "runtime",
             Self::Gate => "gate",
             Self::Runner => "runner",
+            Self::Broker => "broker",
             Self::Page => "page",
         }
     }
@@ -59,7 +63,7 @@ impl Subject {
     pub(crate) fn programs(self) -> &'static [&'static str] {
         match self {
             Self::Runtime => &["ward", "ward-layers-off", "bench"],
-            Self::Gate | Self::Runner => &["ward", "bench"],
+            Self::Gate | Self::Runner | Self::Broker => &["ward", "bench"],
             Self::Page => &["ward"],
         }
     }
@@ -68,7 +72,7 @@ impl Subject {
     fn as_root(self) -> &'static [&'static str] {
         match self {
             Self::Runtime => &["commands", "starts"],
-            Self::Gate | Self::Runner | Self::Page => &[],
+            Self::Gate | Self::Runner | Self::Broker | Self::Page => &[],
         }
     }
 }
@@ -78,7 +82,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut steps = Steps::new();
     let result = match args.subject {
         Subject::Page => page::measure(args, &places, &mut steps),
-        Subject::Runtime | Subject::Gate | Subject::Runner => measure(args, &places, &mut steps),
+        Subject::Runtime | Subject::Gate | Subject::Runner | Subject::Broker => {
+            measure(args, &places, &mut steps)
+        }
     };
     steps.total();
     result

@@ -154,7 +154,7 @@ fn held_while<T>(
 }
 
 /// The value that this part of them does not exceed.
-fn rank(seconds: &[f64], part: f64) -> f64 {
+pub(crate) fn rank(seconds: &[f64], part: f64) -> f64 {
     let mut sorted = seconds.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = (sorted.len() as f64 * part).ceil() as usize;

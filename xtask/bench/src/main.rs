@@ -12,12 +12,15 @@
 
 mod act;
 mod agents;
+mod broker;
 mod clock;
 mod converse;
 mod crowd;
 mod decide;
 mod double;
+mod editors;
 mod http;
+mod hub;
 mod hundred;
 mod idle;
 mod ledger;
@@ -96,6 +99,15 @@ enum RunnerPart {
     Hundred,
 }
 
+/// A part of measuring the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum BrokerPart {
+    /// An action that is routed to an editor
+    Actions,
+    /// The same with a thousand editors, and what they take
+    Thousand,
+}
+
 #[derive(Debug, Subcommand)]
 enum Job {
     /// Measure the runtime server and its sandbox
@@ -127,6 +139,17 @@ enum Job {
         /// Only these parts
         #[arg(long, value_name = "PART")]
         only: Vec<RunnerPart>,
+        /// A few runs of each, to see that everything works
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Measure actions that are routed to editors
+    Broker {
+        /// The folder that `cargo xtask bench` laid out
+        stage: PathBuf,
+        /// Only these parts
+        #[arg(long, value_name = "PART")]
+        only: Vec<BrokerPart>,
         /// A few runs of each, to see that everything works
         #[arg(long)]
         quick: bool,
@@ -166,6 +189,13 @@ fn main() -> ExitCode {
                 RunnerPart::Turns => talk::turns(&stage),
                 RunnerPart::Deltas => talk::deltas(&stage),
                 RunnerPart::Hundred => hundred::measure(&stage),
+            })
+        }
+        Job::Broker { stage, only, quick } => {
+            let stage = Stage::new(stage, effort(quick));
+            print_rows(&only, |part: BrokerPart| match part {
+                BrokerPart::Actions => broker::actions(&stage),
+                BrokerPart::Thousand => broker::thousand(&stage),
             })
         }
         Job::Peer => peer::serve(),

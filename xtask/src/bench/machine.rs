@@ -33,6 +33,7 @@ pub(crate) fn describe(peers: &Peers, subject: Subject) -> anyhow::Result<String
                 beside.push(format!("{package} {}", npm_version(package)));
             }
         }
+        Subject::Broker => beside.push(format!("socket.io {}", npm_version("socket.io"))),
         // It is measured beside nothing.
         Subject::Page => {}
         Subject::Gate => {

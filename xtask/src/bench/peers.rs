@@ -15,8 +15,9 @@ use crate::{needs, run};
 pub(crate) struct Peers {
     /// What npm installed.
     pub(crate) node_modules: PathBuf,
-    /// The servers that are written for Node: one on `vscode-jsonrpc`, one on `@openai/agents`.
-    pub(crate) servers: [PathBuf; 2],
+    /// The servers that are written for Node: one on `vscode-jsonrpc`, one on `@openai/agents`, one
+    /// on `socket.io`.
+    pub(crate) servers: [PathBuf; 3],
     /// What pip installed.
     pub(crate) python: Option<Python>,
 }
@@ -51,7 +52,7 @@ pub(crate) fn install(places: &Places, subject: Subject) -> anyhow::Result<Peers
         std::fs::write(done, &wanted)?;
     }
     let python = match subject {
-        Subject::Runtime | Subject::Runner | Subject::Page => None,
+        Subject::Runtime | Subject::Runner | Subject::Broker | Subject::Page => None,
         Subject::Gate => python::install(places)
             .inspect_err(|error| {
                 println!("{error:#}\nThe rows beside {} stay empty.", python::shown());
@@ -60,7 +61,7 @@ pub(crate) fn install(places: &Places, subject: Subject) -> anyhow::Result<Peers
     };
     Ok(Peers {
         node_modules: folder.join("node_modules"),
-        servers: ["server.mjs", "agents.mjs"].map(|name| source.join(name)),
+        servers: ["server.mjs", "agents.mjs", "broker.mjs"].map(|name| source.join(name)),
         python,
     })
 }

@@ -15,10 +15,11 @@ use crate::cache::Places;
 use crate::run;
 
 /// What all users see.
-const SHARED: [&str; 6] = [
+const SHARED: [&str; 7] = [
     "bin",
     "server.mjs",
     "agents.mjs",
+    "broker.mjs",
     "node_modules",
     "python3",
     "python-site",
