@@ -1,6 +1,6 @@
 //! At the door of every operation: who asks, and whether such a one may at all.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::{FromRequestParts, Request, State};
@@ -14,6 +14,7 @@ use gate::Actor;
 use protocol::ErrorKind;
 use protocol::http::COOKIE as NAME;
 use store::Store;
+use tokio_util::sync::CancellationToken;
 
 use super::attempts::Peer;
 use super::tokens::{Identity, Pass, Passed, Tokens};
@@ -214,6 +215,7 @@ async fn gone(pass: &Pass, tokens: &Tokens) {
 /// with theirs.
 pub(crate) fn for_editors<S: Store>(app: &Arc<App<S>>) -> Authenticate {
     let app = Arc::clone(app);
+    let watched = Watched::default();
     Arc::new(move |token, extensions| {
         let refuse = || {
             let sentence = "The token is wrong, or was revoked. `ward tokens list` shows those that there are.";
@@ -225,12 +227,41 @@ pub(crate) fn for_editors<S: Store>(app: &Arc<App<S>>) -> Authenticate {
         let Identity::Actor(actor) = passed.identity else {
             return Err("A runtime's token is not for this. Use a person's.".to_owned());
         };
-        let (pass, tokens) = (passed.pass, Arc::clone(&app.tokens));
+        let gone = watched.gone(passed.pass, &app.tokens);
         Ok(Known {
             actor,
-            gone: Box::pin(async move { gone(&pass, &tokens).await }),
+            gone: Box::pin(gone.cancelled_owned()),
         })
     })
+}
+
+/// What let editors in, each looked at by one for all of its connections.
+#[derive(Debug, Clone, Default)]
+struct Watched(Arc<Mutex<Vec<(Pass, CancellationToken)>>>);
+
+impl Watched {
+    /// Cancelled when it is no longer good.
+    fn gone(&self, pass: Pass, tokens: &Arc<Tokens>) -> CancellationToken {
+        let mut all = self.all();
+        if let Some((_, known)) = all.iter().find(|(known, _)| *known == pass) {
+            return known.clone();
+        }
+        let told = CancellationToken::new();
+        all.push((pass.clone(), told.clone()));
+        drop(all);
+        let (watched, tokens, cancel) = (self.clone(), Arc::clone(tokens), told.clone());
+        tokio::spawn(async move {
+            gone(&pass, &tokens).await;
+            watched.all().retain(|(known, _)| *known != pass);
+            cancel.cancel();
+        });
+        told
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<(Pass, CancellationToken)>> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

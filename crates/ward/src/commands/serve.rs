@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, bail};
 use protocol::http::SOCKET_HOST;
 use protocol::sandbox::SandboxStatus;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use server::auth::Tokens;
 use server::{About, Socket};
@@ -22,6 +23,9 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{self, App};
 use crate::opener::Opener;
 use crate::{address, folders, settings, workspace};
+
+/// Files that can be open at once, where the system allows it.
+const FILES: u64 = 8192;
 
 /// Start Ward on 127.0.0.1:3000
 ///
@@ -67,6 +71,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             args.addr.port()
         );
     }
+    more_files();
     let settings = settings::read()?;
     let workspace = workspace::find(args.workspace.as_deref())?;
     let sandbox = sandbox::probe(settings.minimum, &folders::state()?);
@@ -86,6 +91,23 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             serve(args.addr, folder, &workspace, sandbox, tokens, opener).await
         })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes leave for more open files, as far as it may: many systems begin with a thousand, and a
+/// thousand editors are as many.
+fn more_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES, |most| most.min(FILES));
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let more = Rlimit {
+        current: Some(wanted),
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, more) {
+        tracing::debug!(%error, "there is no leave for more open files");
+    }
 }
 
 async fn serve(
