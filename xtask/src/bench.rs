@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: Ward measured beside its peers, as ratios in one run.
 //!
-//! What measures is the package `bench`, in release. This prepares what it needs, runs it as an
-//! unprivileged user and, where it can, as root, and writes the figures to docs/benchmarks.md.
+//! What measures is the package `bench`; Ward is built as it is shipped. This prepares what it needs,
+//! runs it as an unprivileged user and, where it can, as root, and writes the figures to
+//! docs/benchmarks.md.
 
 mod document;
 mod machine;
@@ -141,11 +142,15 @@ fn parts(args: &Args, user: User) -> Option<Vec<&str>> {
     (!parts.is_empty()).then_some(parts)
 }
 
+/// The profile of what is shipped.
+const SHIPPED: &str = "dist";
+
 fn build(places: &Places, subject: Subject) -> anyhow::Result<()> {
     let advice = "What the compiler says above is what to mend.";
     let cargo = |arguments: &[&str]| {
         let mut command = run::cargo(&places.root);
-        run::run(command.args(["build", "--release"]).args(arguments), advice)
+        let profile = ["build", "--profile", SHIPPED];
+        run::run(command.args(profile).args(arguments), advice)
     };
     for name in subject.programs() {
         match *name {

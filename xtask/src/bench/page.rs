@@ -9,7 +9,7 @@ use crate::ui::{self, Page};
 use crate::{needs, run};
 
 pub(super) fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
-    let ward = places.built("release", "ward");
+    let ward = places.built(super::SHIPPED, "ward");
     steps.step("Build", || {
         build(places, Subject::Page)?;
         if ui::build(places, &ward)? == Page::Built {

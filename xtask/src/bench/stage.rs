@@ -62,7 +62,7 @@ impl Stage {
         }
         for name in subject.programs() {
             let to = stage.folder.join("bin").join(name);
-            fs::copy(places.built("release", name), to).with_context(|| (*name).to_owned())?;
+            fs::copy(places.built(super::SHIPPED, name), to).with_context(|| (*name).to_owned())?;
         }
         for server in &peers.servers {
             let name = server.file_name().context("a server has no name")?;
