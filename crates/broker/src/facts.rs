@@ -10,6 +10,8 @@ use protocol::{ActionName, ErrorKind, Facts, Failure};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::patched;
+
 /// The facts of an action in the workspace of an editor of this kind.
 pub(crate) fn of(
     action: &str,
@@ -27,6 +29,10 @@ pub(crate) fn of(
         word_of: Some(kind.to_owned()),
         ..Facts::default()
     };
+    if name == ActionName::FsPatch {
+        facts.paths = patched::facts(workspace, patched::text(params)?)?;
+        return Ok(facts);
+    }
     let text = |field: &str| params.get(field).and_then(Value::as_str);
     for (field, access) in touched(name) {
         let given = match (text(field), name) {
@@ -96,14 +102,15 @@ fn touched(name: ActionName) -> &'static [(&'static str, Access)] {
         | ActionName::EditorSymbols => &[("path", Access::Read)],
         ActionName::FsWrite
         | ActionName::FsEdit
-        | ActionName::FsPatch
         | ActionName::FsMkdir
         | ActionName::EditorDiff
         | ActionName::EditorFormat
         | ActionName::EditorRename => &[("path", Access::Write)],
         ActionName::FsMove => &[("from", Access::Delete), ("to", Access::Write)],
         ActionName::FsDelete => &[("path", Access::Delete)],
-        ActionName::TerminalRun
+        // What a patch touches stands in the patch.
+        ActionName::FsPatch
+        | ActionName::TerminalRun
         | ActionName::TerminalOpen
         | ActionName::TerminalWrite
         | ActionName::TerminalResize
@@ -113,11 +120,12 @@ fn touched(name: ActionName) -> &'static [(&'static str, Access)] {
         | ActionName::TerminalStop
         | ActionName::EditorSelection
         | ActionName::EditorCommand
-        | ActionName::EditorTask => &[],
+        | ActionName::EditorTask
+        | ActionName::CellExecute => &[],
     }
 }
 
-fn path_fact(workspace: &str, given: &str, access: Access) -> PathFact {
+pub(crate) fn path_fact(workspace: &str, given: &str, access: Access) -> PathFact {
     let path = real(workspace, given);
     let kind = std::fs::symlink_metadata(&path).ok().map(|found| {
         if found.is_dir() {
@@ -246,7 +254,9 @@ mod tests {
     #[test]
     fn every_action_has_facts_or_says_what_is_missing() {
         for name in ActionName::ALL {
-            let given = json!({"path": "a", "from": "a", "to": "b", "command": "ls"});
+            let patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+            let given =
+                json!({"path": "a", "from": "a", "to": "b", "command": "ls", "patch": patch});
             assert!(
                 of(name.as_str(), &given, "/work", "vscode").is_ok(),
                 "{name}"

@@ -194,7 +194,8 @@ impl Job {
     /// Whether a wall can be held where it runs. An editor's files are held by their paths; of what
     /// it runs, a command is where that runtime says so, and nothing else.
     pub(crate) fn confinement(&self, runtime: &dyn Runtime) -> Confinement {
-        if self.runtime.is_none() || self.name == ActionName::TerminalRun {
+        let says = matches!(self.name, ActionName::TerminalRun | ActionName::CellExecute);
+        if self.runtime.is_none() || says {
             return runtime.confinement();
         }
         let runs = matches!(

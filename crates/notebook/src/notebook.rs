@@ -51,9 +51,19 @@ pub struct Notebook {
     /// What is kept beside it, by digest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, ArtifactRef>,
-    /// The last number of each replica that wrote.
+    /// The replicas that wrote.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    writers: BTreeMap<String, u64>,
+    writers: BTreeMap<String, Writer>,
+}
+
+/// A replica that wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+struct Writer {
+    /// The last number that it gave.
+    last: u64,
+    /// Whose it is, by the server's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    actor: Option<String>,
 }
 
 impl Default for Notebook {
@@ -77,8 +87,21 @@ impl Fold for Notebook {
     type Event = NotebookEvent;
 
     fn apply(&mut self, entry: &Entry<NotebookEvent>) {
-        let last = self.writers.entry(entry.id.writer.clone()).or_default();
-        *last = entry.id.number.max(*last);
+        match self.writers.get_mut(&entry.id.writer) {
+            Some(writer) => {
+                writer.last = entry.id.number.max(writer.last);
+                if writer.actor.is_none() {
+                    writer.actor.clone_from(&entry.actor);
+                }
+            }
+            None => {
+                let writer = Writer {
+                    last: entry.id.number,
+                    actor: entry.actor.clone(),
+                };
+                self.writers.insert(entry.id.writer.clone(), writer);
+            }
+        }
         self.take(&entry.event, entry.actor.as_deref());
     }
 
@@ -144,7 +167,14 @@ impl Notebook {
     /// The last number that a replica wrote; 0 where it wrote none.
     #[must_use]
     pub fn last_of(&self, writer: &str) -> u64 {
-        self.writers.get(writer).copied().unwrap_or(0)
+        self.writers.get(writer).map_or(0, |writer| writer.last)
+    }
+
+    /// Whose replica this is; nobody's, where it has written nothing yet. Nobody else can write in
+    /// its name: the numbers that it would give next would be taken.
+    #[must_use]
+    pub fn owner_of(&self, writer: &str) -> Option<&str> {
+        self.writers.get(writer)?.actor.as_deref()
     }
 
     /// A place right after a cell; before all where none is named.

@@ -17,6 +17,10 @@ pub struct Capabilities {
     pub can_execute_sql: bool,
     /// It asks models.
     pub can_execute_ai: bool,
+    /// What runs there is confined, by its own word: it can reach neither files nor hosts that a
+    /// wall would keep from it. Where it is not, each run asks in sandbox mode.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub confined: bool,
     /// Which models it can ask.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_ai_models: Vec<String>,

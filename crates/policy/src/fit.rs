@@ -87,6 +87,7 @@ impl Pattern {
                     _ => false,
                 };
             }
+            Name::Cells => return matches!(touch, Touch::Use(used) if used.is_cells()),
             Name::Net => return matches!(touch, Touch::Host { .. }),
             Name::Action(action) => action,
         };
@@ -113,7 +114,7 @@ impl Pattern {
 fn is_about_terminals(touch: &Touch) -> bool {
     match touch {
         Touch::Path { .. } | Touch::Host { .. } => false,
-        Touch::Use(action) => !action.is_editors(),
+        Touch::Use(action) => !action.is_editors() && !action.is_cells(),
         Touch::Command(_) | Touch::Unknown(_) | Touch::Typed => true,
     }
 }
@@ -148,7 +149,8 @@ fn is_upkeep(action: ActionName) -> bool {
         | ActionName::EditorFormat
         | ActionName::EditorRename
         | ActionName::EditorCommand
-        | ActionName::EditorTask => false,
+        | ActionName::EditorTask
+        | ActionName::CellExecute => false,
     }
 }
 

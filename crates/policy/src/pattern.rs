@@ -4,7 +4,7 @@
 //! - `fs.read`, `fs.write` and `fs.delete` stand for what happens to a path, by whichever action,
 //!   and for redirections too; other names stand for that action alone.
 //! - `terminal.run` stands for a command, by whichever action.
-//! - `fs.*`, `terminal.*`, `editor.*` and `*` stand for all of a family, and for everything.
+//! - `fs.*`, `terminal.*`, `editor.*`, `cell.*` and `*` stand for all of a family, and for everything.
 //! - In a command, a final `*` stands for any further words, also none; elsewhere a `*` stays
 //!   within one word.
 //! - `\\` takes the meaning from the character behind it: `fs.write(a\\*b)`, `terminal.run(echo a\\ b)`.
@@ -53,6 +53,7 @@ pub(crate) enum Name {
     Files,
     Terminals,
     Editors,
+    Cells,
     Action(ActionName),
     Net,
 }
@@ -184,7 +185,7 @@ impl Pattern {
             // It is about uses and about paths: it is looked at for both.
             (Name::Editors, _) => Topic::Everything,
             (Name::Action(action), _) if action.is_editors() => Topic::Everything,
-            (Name::Action(_) | Name::Terminals, _) => Topic::Commands,
+            (Name::Action(_) | Name::Terminals | Name::Cells, _) => Topic::Commands,
         }
     }
 
@@ -207,6 +208,7 @@ fn read_name(name: &str) -> Result<Name, BadPattern> {
         "fs.*" => Ok(Name::Files),
         "terminal.*" => Ok(Name::Terminals),
         "editor.*" => Ok(Name::Editors),
+        "cell.*" => Ok(Name::Cells),
         "net" => Ok(Name::Net),
         name => ActionName::parse(name).map(Name::Action).ok_or_else(|| {
             let known = ActionName::ALL.iter().map(|action| action.as_str());
@@ -289,7 +291,7 @@ fn read_argument(name: Name, argument: &str, text: &str) -> Result<Argument, Bad
             let host = host.map_err(|error| BadPattern::Host(text.to_owned(), error))?;
             return Ok(Argument::Host(host));
         }
-        Name::Everything | Name::Terminals | Name::Editors | Name::Action(_) => {
+        Name::Everything | Name::Terminals | Name::Editors | Name::Cells | Name::Action(_) => {
             return Err(BadPattern::NoArgument(text.to_owned()));
         }
     }

@@ -201,7 +201,8 @@ fn usual_access(action: ActionName) -> Access {
         | ActionName::EditorFormat
         | ActionName::EditorRename
         | ActionName::EditorCommand
-        | ActionName::EditorTask => Access::Write,
+        | ActionName::EditorTask
+        | ActionName::CellExecute => Access::Write,
     }
 }
 

@@ -281,6 +281,27 @@ fn an_editor_shows_and_finds_for_whoever_has_the_skill_and_its_commands_ask() {
 }
 
 #[test]
+fn a_cell_runs_for_whoever_has_the_skill_and_asks_where_nothing_confines_its_kernel() {
+    let none = Facts::default();
+    let mut asked = asked(Verb::Action(ActionName::CellExecute), &none);
+    let verdict = |role: &policy::Role, asked: &policy::Asked<'_>| {
+        let authority = Authority::of(role);
+        decide(&authority, Mode::Sandbox, &rules(&[]), &[], asked, NOW).verdict
+    };
+    let roles = [
+        role("cells", &["cell.execute"]),
+        role("terminals", &["terminal.*"]),
+        role("reader", &["fs.read"]),
+        role("editor", &["editor.*"]),
+    ];
+    let verdicts: Vec<Verdict> = roles.iter().map(|role| verdict(role, &asked)).collect();
+    use Verdict::{Allow, Ask, Deny};
+    assert_eq!(verdicts, [Allow, Deny, Deny, Deny]);
+    asked.confinement = Confinement::Absent;
+    assert_eq!(verdict(&role("family", &["cell.*"]), &asked), Ask);
+}
+
+#[test]
 fn an_untrusted_workspace_can_only_restrict() {
     let dev = role("dev", &["*"]);
     let facts = line("make");

@@ -17,6 +17,9 @@ pub struct Facts {
     /// Hosts that would be reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// The cell that would run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<CellFact>,
     /// Whose word this is, where Ward did not look itself: an editor's kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word_of: Option<String>,
@@ -61,6 +64,21 @@ pub enum EntryKind {
     Symlink,
     /// A device, a FIFO, a socket.
     Other,
+}
+
+/// A cell of a notebook as it would run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CellFact {
+    /// Which notebook.
+    pub notebook_id: String,
+    /// Which cell of it.
+    pub cell_id: String,
+    /// Which run of it.
+    pub execution_id: String,
+    /// What runs it, such as `python`.
+    pub language: String,
+    /// Of exactly the source that would run.
+    pub digest: Digest,
 }
 
 /// A command as it would run.

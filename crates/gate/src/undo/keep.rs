@@ -74,7 +74,8 @@ pub(super) fn changes_files(action: ActionName) -> bool {
         | ActionName::EditorFormat
         | ActionName::EditorRename
         | ActionName::EditorCommand
-        | ActionName::EditorTask => false,
+        | ActionName::EditorTask
+        | ActionName::CellExecute => false,
     }
 }
 

@@ -91,6 +91,8 @@ actions! {
     EditorCommand = "editor.command",
     /// Run a task of the editor.
     EditorTask = "editor.task",
+    /// Run a cell of a notebook.
+    CellExecute = "cell.execute",
 }
 
 impl ActionName {
@@ -98,6 +100,12 @@ impl ActionName {
     #[must_use]
     pub fn is_editors(self) -> bool {
         self.as_str().starts_with("editor.")
+    }
+
+    /// Whether only a notebook's runtime can do it.
+    #[must_use]
+    pub fn is_cells(self) -> bool {
+        self.as_str().starts_with("cell.")
     }
 }
 
