@@ -151,6 +151,55 @@ test("on a phone a question can be read and answered, and nothing is wider than 
   await page.getByText("Nothing waits for you.").waitFor();
 });
 
+/** What of the head is cut off or stands outside, at this width. */
+const cut = (page, where) => page.locator(where).evaluate((bar) => [...bar.querySelectorAll("a, button, b, span")].flatMap((part) => {
+  const box = part.getBoundingClientRect();
+  if (box.width <= 1 || getComputedStyle(part).display === "none") return [];
+  const outside = box.left < 0 || box.right > innerWidth + 0.5 || box.top < bar.getBoundingClientRect().top - 0.5 || box.bottom > bar.getBoundingClientRect().bottom + 0.5;
+  return outside || part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflow === "hidden" ? [`${part.tagName} ${part.textContent} ${Math.round(box.left)}-${Math.round(box.right)}`] : [];
+}));
+
+test("at the width of an editor's side bar everything is there, nothing is cut off and a question can be answered", limit, async (t) => {
+  const { it, page } = await scene(t, { viewport: { width: 300, height: 700 } });
+  const fits = () => page.evaluate(() => [document.documentElement, ...document.querySelectorAll("main, .talk, .place, .write, .top, .ask")].filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.className || box.tagName));
+  await page.locator(".top .inbox").waitFor();
+  assert.deepEqual(await cut(page, ".top"), []);
+  assert.deepEqual(await fits(), []);
+  await page.getByRole("button", { name: "mode Sandbox" }).waitFor();
+  await shot(page, "side-bar");
+  assert.deepEqual(await barriers(page), []);
+  // Its lists open inside of it.
+  for (const name of [/^mode /, /^role/, /^model/]) {
+    await page.getByRole("button", { name }).click();
+    const box = await page.locator(".menu").boundingBox();
+    assert.ok(box.x >= 0 && box.x + box.width <= 300 && box.y >= 0 && box.y + box.height <= 700, `${name} ${JSON.stringify(box)}`);
+    await page.keyboard.press("Escape");
+  }
+  await question(page).getByRole("button", { name: "Allow once" }).click();
+  await page.getByText("All seven tests pass").waitFor();
+  await idle(page);
+  assert.deepEqual(await fits(), []);
+  for (const place of ["", "approvals", "grants", "ledger", "runtimes", "roles", "settings"]) {
+    await page.goto(`${it.url}/#/${place}`);
+    await page.locator("main h1, main h2").first().waitFor();
+    assert.deepEqual([place, await fits(), await cut(page, ".top")], [place, [], []]);
+  }
+});
+
+test("between a phone and a wide screen nothing of the head is cut off", limit, async (t) => {
+  const { it, page } = await scene(t, { viewport: { width: 1360, height: 900 } });
+  for (const width of [420, 600, 860, 861, 1000, 1101, 1360]) {
+    await page.setViewportSize({ width, height: 800 });
+    assert.deepEqual([width, await cut(page, ".top")], [width, []]);
+  }
+  await page.goto(`${it.url}/#/`);
+  await page.getByRole("heading", { name: "What shall be done?" }).waitFor();
+  for (const width of [420, 600, 860, 861, 1000, 1101, 1360]) {
+    await page.setViewportSize({ width, height: 800 });
+    assert.deepEqual([width, await cut(page, ".top")], [width, []]);
+  }
+});
+
 test("while an answer streams in, what is read stays where it is", limit, async (t) => {
   const scripted = await model(t);
   let go;

@@ -8,6 +8,7 @@ import { address } from "../model/route";
 import { type Change, canUndo, changeOf, kept, learnKept } from "../model/changes";
 import { useStore } from "../model/store";
 import { useUndone, undo } from "../model/undo";
+import { readDiff } from "../text/diff";
 import { bytes, count, duration, within } from "../text/words";
 import { CopyButton } from "./CopyButton";
 import { Counts, DiffView } from "./DiffView";
@@ -25,13 +26,13 @@ export const ActionCard = memo(function ActionCard({ call, workspace }: { call: 
   const action = call.called.action ?? call.called.name;
   const command = action.startsWith("terminal.");
   const [open, setOpen] = useState<boolean>();
-  const shown = open ?? (command || (change !== undefined && action !== "fs.delete") || state === "asking" || state === "failed");
+  const shown = open ?? (command || Boolean(call.called.child) || (change !== undefined && action !== "fs.delete") || state === "asking" || state === "failed");
   const wanted = shown || action === "fs.write";
   useEffect(() => {
     if (wanted) learnKept(call);
   }, [wanted, call.output]);
   const body = <Body call={call} result={result} change={change} shown={shown} />;
-  const what = whatOf(call, workspace);
+  const what = useMemo(() => whatOf(call, workspace), [call.called, workspace]);
   return (
     <section className={`card is-${state}`} aria-label={`${action}: ${STATES[state]}`} data-call={call.called.call_id} data-state={state}>
       <div className="card-head">
@@ -64,6 +65,10 @@ function whatOf(call: Call, workspace: string): string {
   const from = argument(call, "from");
   const to = argument(call, "to");
   if (from && to) return `${within(from, workspace)} → ${within(to, workspace)}`;
+  if (call.called.action === "fs.patch") {
+    const { files } = readDiff(argument(call, "patch") ?? "");
+    return files.length === 1 ? within(files[0]?.path ?? "", workspace) : count(files.length, "file");
+  }
   const pattern = argument(call, "pattern");
   const path = argument(call, "path");
   if (pattern) return path && path !== "." ? `${pattern} in ${within(path, workspace)}` : pattern;

@@ -140,7 +140,7 @@ export const Bubble = memo(function Bubble({ approval: told, child, keys, elsewh
           <label htmlFor={`${title}r`}>Why not? The agent is told; it may be left empty.</label>
           <input id={`${title}r`} autoFocus value={reason} maxLength={1000} autoComplete="off" onChange={(event) => setReason(event.target.value)} />
           <div className="row-of">
-            <button type="submit" className="b n" disabled={under}>Deny<kbd aria-hidden="true">⏎</kbd></button>
+            <button type="submit" className="b n" disabled={under}>Deny<kbd aria-hidden="true">enter</kbd></button>
             <button type="button" className="b" onClick={() => setStep("choose")}>Back<kbd aria-hidden="true">esc</kbd></button>
           </div>
         </form>
@@ -177,7 +177,7 @@ function Always({ approval, patterns, setPatterns, under, send, back }: {
         </div>
       ))}
       <div className="row-of">
-        <button type="submit" className="b p" disabled={under || patterns.some((pattern) => pattern.trim() === "")}>Always allow here<kbd aria-hidden="true">⏎</kbd></button>
+        <button type="submit" className="b p" disabled={under || patterns.some((pattern) => pattern.trim() === "")}>Always allow here<kbd aria-hidden="true">enter</kbd></button>
         {approval.session_id && <button type="button" className="b" disabled={under} onClick={() => send("allow", "session")}>Only this session</button>}
         <button type="button" className="b" onClick={back}>Back<kbd aria-hidden="true">esc</kbd></button>
       </div>

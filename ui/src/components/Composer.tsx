@@ -100,7 +100,7 @@ export function Composer({ session, current, offline, waits }: { session: string
         </div>
         <div className="hint">
           <span className="only-narrow-row"><Where session={current} /><RoleAndModel session={current} /></span>
-          {waits ? <span className="hide-narrow"><kbd>esc</kbd> then <kbd>a</kbd><kbd>s</kbd><kbd>w</kbd><kbd>d</kbd> answer</span> : <span className="hide-narrow"><kbd>⏎</kbd> send</span>}<span className="hide-narrow"><kbd>⇧⏎</kbd> new line</span>{running && <span className="hide-narrow"><kbd>ctrl .</kbd> stop</span>}
+          {waits ? <span className="hide-narrow"><kbd>esc</kbd> then <kbd>a</kbd><kbd>s</kbd><kbd>w</kbd><kbd>d</kbd> answer</span> : <span className="hide-narrow"><kbd>enter</kbd> send</span>}<span className="hide-narrow"><kbd>shift enter</kbd> new line</span>{running && <span className="hide-narrow"><kbd>ctrl .</kbd> stop</span>}
           <span className="grow" />
           {session && usage && <span className="numbers">{tokens(total(usage))} tokens{cost !== undefined && ` · ${dollars(cost)}`}</span>}
         </div>

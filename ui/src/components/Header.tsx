@@ -34,11 +34,11 @@ export function Header({ session, toggleLeft, toggleSide, leftOpen, sideOpen }: 
         <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2.5 4 5.5v6c0 5 3.4 8.6 8 10 4.6-1.4 8-5 8-10v-6z" /><path d="M9.5 20v-6a2.5 2.5 0 0 1 5 0v6" /></svg>
         <span>Ward</span>
       </a>
-      {workspace && <span className="pill hide-narrow" title={workspace}><span className="pill-label">workspace</span> <b>{baseName(workspace)}</b></span>}
+      {workspace && <span className="pill hide-narrow at" title={workspace}><span className="pill-label">workspace</span> <b>{baseName(workspace)}</b></span>}
       <span className="hide-narrow row-of"><Where session={session} /><RoleAndModel session={session} /></span>
       <ModePicker session={session} />
       <span className="grow" />
-      {open.length > 0 && <a className="pill inbox" href={address({ at: "approvals" })} data-waiting={open.length}>{open.length} waiting</a>}
+      {open.length > 0 && <a className="pill inbox" href={address({ at: "approvals" })} data-waiting={open.length}><span>{open.length}<span className="word"> waiting</span></span></a>}
       <button type="button" className="icon hide-narrow" aria-label={isDark() ? "Use the light theme" : "Use the dark theme"} onClick={() => remember({ theme: isDark() ? "light" : "dark" })}>◐</button>
       <button type="button" className="icon" onClick={toggleSide} aria-label="Files, grants and usage" aria-expanded={sideOpen}>☷</button>
     </header>

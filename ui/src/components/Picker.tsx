@@ -63,7 +63,7 @@ export function Picker({ label, value, shown, options, choose, className = "", o
   const chosen = options.find((option) => option.value === value);
   return (
     <div className="picker" ref={box} onKeyDown={open ? press : undefined}>
-      <button ref={button} type="button" className={`pill ${className}`} aria-haspopup="listbox" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => {
+      <button ref={button} type="button" className={`pill ${className}`} title={shown ?? chosen?.name ?? value} aria-haspopup="listbox" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => {
         if (!open) opened?.();
         setOpen(!open);
       }}>

@@ -122,7 +122,7 @@ export default function Terminal({ call, id }: { call: Call; id: string | undefi
         {refused && <span className="refused" role="alert">{refused}</span>}
         <span className="grow" />
         {can && (typing
-          ? <span><kbd>⇧ esc</kbd> leaves · what you type is in the ledger</span>
+          ? <span><kbd>shift esc</kbd> leaves · what you type is in the ledger</span>
           : <button ref={button} type="button" className="link quiet" onClick={() => terminal.current?.focus()}>type into it</button>)}
         {!mine && ended === undefined && <span>{parent ? "A sub-agent's: read only" : "Read only"}</span>}
       </div>

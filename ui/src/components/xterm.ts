@@ -106,6 +106,17 @@ export function makeTerminal(box: HTMLElement, { cols, rows, typed, resized, foc
     }
     return false;
   });
+  // As high as what is drawn, up to all rows; it grows and does not shrink, so that nothing jumps.
+  let high = 0;
+  terminal.onRender(() => {
+    const { active } = terminal.buffer;
+    let rows = active.type === "alternate" || active.baseY > 0 ? terminal.rows : active.cursorY + 1;
+    for (let row = terminal.rows; row > rows; row--) if (active.getLine(active.baseY + row - 1)?.translateToString(true)) rows = row;
+    const line = (terminal.element?.querySelector(".xterm-screen")?.clientHeight ?? 0) / terminal.rows;
+    if (rows <= high || line === 0) return;
+    high = rows;
+    box.style.height = `${Math.ceil(line * Math.max(rows, 3)) + 10}px`;
+  });
   terminal.onData((data) => {
     if (mayType(data, has)) typed(data);
   });
