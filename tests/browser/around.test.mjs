@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { closeBrowser, idle, limit, model, open, say, serve, shot } from "./ward.mjs";
+import { begin, closeBrowser, idle, limit, model, open, question, say, serve, shot } from "./ward.mjs";
 
 after(closeBrowser);
 
@@ -95,6 +95,40 @@ test("role, model and mode of a session that goes on can be changed", limit, asy
   await page.getByRole("region", { name: "Usage" }).getByText(String(usage.input + usage.output), { exact: true }).waitFor();
 });
 
+test("what a session used and cost is told while it goes on", limit, async (t) => {
+  const scripted = await model(t);
+  // 120 read and 30 written a turn: 0.012 and 0.009 dollars.
+  const it = await serve(t, { env: scripted.env, settings: '[models."scripted"]\ninput = 100.0\noutput = 300.0\n' });
+  scripted.turns.push([{ text: "One." }], [{ text: "Two." }]);
+  const { page } = await open(t, it);
+  await begin(it, page, "Count.");
+  await page.getByText("One.", { exact: true }).waitFor();
+  await idle(page);
+  const usage = page.getByRole("region", { name: "Usage" });
+  const shown = async () => (await usage.locator(".row").allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim());
+  assert.deepEqual(await shown(), ["Turns 1", "Tokens 150", "in · cached · out 120 · 0 · 30", "Cost $0.021"]);
+  await page.locator(".hint").getByText("150 tokens · $0.021").waitFor();
+  await say(page, "Go on.");
+  await page.getByText("Two.", { exact: true }).waitFor();
+  await idle(page);
+  assert.deepEqual(await shown(), ["Turns 2", "Tokens 300", "in · cached · out 240 · 0 · 60", "Cost $0.042"]);
+});
+
+test("a chain that is not intact is told, with what is wrong where", limit, async (t) => {
+  const it = await serve(t);
+  const { page } = await open(t, it);
+  await say(page, "list the files");
+  await idle(page);
+  // As Ward would answer about a record that somebody changed.
+  await page.route("**/ledger/verify", (route) => route.fulfill({ json: { ok: false, entries: 4, problems: [{ kind: "changed", seq: 2, what: "Its content is not what was written." }], more: 0 } }));
+  await page.goto(`${it.url}/#/ledger`);
+  await page.locator('[data-chain="broken"]', { hasText: "Broken: 1 problem" }).waitFor();
+  await page.getByText("Entry 2: Its content is not what was written.").waitFor();
+  await page.unroute("**/ledger/verify");
+  await page.getByRole("button", { name: "Verify again" }).click();
+  await page.locator('[data-chain="intact"]').waitFor();
+});
+
 test("the ledger shows what happened, can be filtered, and says that its chain is intact", limit, async (t) => {
   const it = await serve(t);
   const { page } = await open(t, it);
@@ -157,6 +191,7 @@ test("a notification comes for a question when the page is in the background, if
       static requestPermission = async () => "granted";
       constructor(title, options) {
         window.notified.push({ title, ...options });
+        (window.notifications ??= []).push(this);
       }
       close() {}
     };
@@ -175,6 +210,14 @@ test("a notification comes for a question when the page is in the background, if
   const [notified] = await page.evaluate(() => window.notified);
   assert.match(notified.title, /system_agent wants to read a file/);
   assert.ok(notified.body.includes("letter.txt"));
+  // It leads to its question.
+  await page.evaluate(() => {
+    window.away = false;
+    document.dispatchEvent(new Event("visibilitychange"));
+    window.notifications[0].onclick();
+  });
+  await question(page).getByText("letter.txt").first().waitFor();
+  assert.match(page.url(), /#\/session\//);
 });
 
 test("a session that is not there is told in words", limit, async (t) => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { closeBrowser, idle, limit, open, question, say, serve, shot, watched } from "./ward.mjs";
+import { begin, closeBrowser, idle, limit, model, open, question, say, serve, shot, watched } from "./ward.mjs";
 
 after(closeBrowser);
 
@@ -64,7 +64,14 @@ test("this session holds in this session and in no other", limit, async (t) => {
   await page.locator(".said").getByText("Dear Ada").nth(1).waitFor();
   await idle(page);
   assert.equal(await page.locator(".ask").count(), 0);
+  // It stands beside the conversation, and can be taken back there.
   await page.getByRole("complementary").getByText(`fs.read(${letter})`).waitFor();
+  await page.getByRole("button", { name: `Revoke fs.read(${letter})` }).click();
+  await page.getByRole("complementary").getByText("None. Answer a question for longer").waitFor();
+  await ask();
+  await question(page).getByRole("button", { name: "This session" }).click();
+  await page.locator(".said").getByText("Dear Ada").nth(2).waitFor();
+  await idle(page);
   await fresh();
   await ask();
 });
@@ -118,6 +125,47 @@ test("deny keeps it from happening, and the agent is told why", limit, async (t)
   await page.locator(".said").getByText("That letter is private.").waitFor();
   await page.goto(`${it.url}/#/ledger`);
   await page.locator(".tag", { hasText: "denied" }).first().waitFor();
+});
+
+test("everything that waits, over all sessions, is in one place, with the count in the title", limit, async (t) => {
+  const { page, it, letter } = await scene(t);
+  await writeFile(join(it.home, "second.txt"), "Dear Charles\n");
+  const { body: one } = await it.call("POST", "/sessions", { input: `read ${letter}`, model: "offline", wait: 0 });
+  await it.call("POST", "/sessions", { input: `read ${it.home}/second.txt`, model: "offline", wait: 0 });
+  // And what an agent asks for without any session.
+  await it.call("POST", "/actions", { action: "fs.read", params: { path: letter }, wait: 0 });
+  await page.waitForFunction(() => document.title.startsWith("(3) "));
+  await page.getByRole("link", { name: "3 waiting" }).click();
+  await page.getByRole("heading", { name: "Approvals" }).waitFor();
+  await page.locator('.ask[data-armed="true"]').nth(2).waitFor();
+  // Each says where it comes from; the keys are the first one's.
+  assert.equal(await page.locator(".ask.has-keys").count(), 1);
+  await page.locator(".ask", { hasText: "second.txt" }).getByRole("button", { name: "Allow once" }).click();
+  await page.waitForFunction(() => document.title.startsWith("(2) "));
+  await page.locator(".ask", { hasText: "its session" }).getByRole("link", { name: "its session" }).click();
+  await question(page).getByText(letter).first().waitFor();
+  assert.ok(page.url().includes(one.session_id));
+});
+
+test("a question of a sub-agent says so, and leads to its session", limit, async (t) => {
+  const scripted = await model(t);
+  const it = await serve(t, { env: scripted.env });
+  const letter = join(it.home, "letter.txt");
+  await writeFile(letter, "Dear Ada\n");
+  const { page } = await open(t, it);
+  scripted.turns.push([{ call: "delegate", with: { role: "backend", task: "Read the letter." } }], [{ call: "fs_read", with: { path: letter } }], [{ text: "It begins with Dear." }], [{ text: "All is read." }]);
+  const above = await begin(it, page, "Let somebody read it.");
+  const asked = question(page);
+  await asked.waitFor();
+  const text = await asked.innerText();
+  for (const part of ["backend wants to read a file", "a sub-agent: its session"]) assert.ok(text.includes(part), text);
+  await asked.getByRole("link", { name: "its session" }).click();
+  await page.waitForURL((url) => !url.href.endsWith(above));
+  await question(page).getByRole("button", { name: "Allow once" }).click();
+  await page.getByText("It begins with Dear.").waitFor();
+  await page.goto(`${it.url}/#/session/${above}`);
+  await page.getByText("All is read.").waitFor();
+  await page.getByRole("link", { name: "Open the sub-agent's session" }).waitFor();
 });
 
 test("an answer in a second tab shows at once in the first, and the other way round", limit, async (t) => {

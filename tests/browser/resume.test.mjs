@@ -107,13 +107,22 @@ test("a question survives a Ward that was killed, and its answer counts", limit,
   await it.start();
   await page.locator('[data-connection="open"]').waitFor({ state: "attached" });
   const { approvals } = (await it.call("GET", "/approvals")).body;
-  if (approvals.length === 0) {
-    // The session was interrupted, and its question withdrawn: then nothing pretends to wait.
-    await page.locator(".ask").waitFor({ state: "detached" });
-    return;
-  }
+  assert.equal(approvals.length, 1);
   await question(page).getByRole("button", { name: "Allow once" }).click();
   await page.locator(".said").getByText("Dear Ada").waitFor();
+});
+
+test("Ctrl+. stops the agent from wherever the focus is", limit, async (t) => {
+  const scripted = await model(t);
+  scripted.turns.push([{ text: "I wait." }, { call: "terminal_run", with: { command: "echo begun; sleep 1000" } }]);
+  const it = await serve(t, { env: scripted.env });
+  const { page } = await open(t, it);
+  await begin(it, page, "Wait.");
+  await page.locator(".term", { hasText: "begun" }).waitFor();
+  await page.getByRole("textbox", { name: "Message" }).focus();
+  await page.keyboard.press("Control+.");
+  await idle(page);
+  await page.getByText("Stopped.", { exact: true }).first().waitFor();
 });
 
 test("stop ends the answer and the command that runs, and the session goes on afterwards", limit, async (t) => {

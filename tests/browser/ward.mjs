@@ -46,8 +46,12 @@ async function place(files) {
 }
 
 /** `ward serve` with a workspace of its own, ended after the test. */
-export async function serve(t, { files = { "README.md": "# A workspace\n\nWith a file in it.\n" }, env: more = {}, roles = {} } = {}) {
+export async function serve(t, { files = { "README.md": "# A workspace\n\nWith a file in it.\n" }, env: more = {}, roles = {}, settings } = {}) {
   const at = await place(files);
+  if (settings) {
+    await mkdir(join(at.home, ".config/ward"), { recursive: true });
+    await writeFile(join(at.home, ".config/ward/settings.toml"), settings);
+  }
   for (const [name, text] of Object.entries(roles)) {
     const folder = join(at.home, ".config/ward/roles");
     await mkdir(folder, { recursive: true });
