@@ -61,6 +61,20 @@ test("files are read, listed, found, searched, written, edited, moved and delete
   assert.match((await act("fs.edit", { path: "a.txt", edits: [{ old: "second", new: "two" }] })).diff ?? "", /-second\n\+two/);
   assert.equal(await readFile(join(work, "a.txt"), "utf8"), "one\ntwo\nthree\n");
 
+  // A patch over several files is one edit: in the buffer, as new, gone and renamed files, or not at all.
+  const patch = ["--- a/a.txt", "+++ b/a.txt", "@@ -2 +2 @@", "-two", "+2", "diff --git a/run.sh b/bin/go", "rename from run.sh", "rename to bin/go", "--- a/run.sh", "+++ b/bin/go", "@@ -1 +1,2 @@", " #!/bin/sh", "+exit 0", "--- /dev/null", "+++ b/made.txt", "@@ -0,0 +1 @@", "+made", "--- a/src/b.js", "+++ /dev/null", "@@ -1,2 +0,0 @@", "-let x = 1;", "-let y = 2;", ""].join("\n");
+  const misfit = await act("fs.patch", { patch: patch.replace("-let y = 2;", "-let z = 2;") });
+  assert.equal(misfit.kind, "patch_failed", JSON.stringify(misfit));
+  assert.equal(await readFile(join(work, "a.txt"), "utf8"), "one\ntwo\nthree\n", "nothing was changed");
+  const patched = await act("fs.patch", { patch });
+  assert.deepEqual(patched.files?.map(({ path, change }) => [path, change]), [["a.txt", "changed"], ["run.sh", "deleted"], ["bin/go", "created"], ["made.txt", "created"], ["src/b.js", "deleted"]], JSON.stringify(patched));
+  assert.equal(await readFile(join(work, "a.txt"), "utf8"), "one\n2\nthree\n");
+  assert.deepEqual([await readFile(join(work, "bin/go"), "utf8"), (await stat(join(work, "bin/go"))).mode & 0o111], ["#!/bin/sh\nexit 0\n", 0o111]);
+  assert.equal(await readFile(join(work, "made.txt"), "utf8"), "made\n");
+  for (const gone of ["run.sh", "src/b.js"]) await assert.rejects(stat(join(work, gone)));
+  assert.equal((await act("fs.patch", { patch: patch.slice(patch.indexOf("--- /dev/null"), patch.indexOf("--- a/src")) })).kind, "already_exists");
+  await writeFile(join(work, "src/b.js"), "");
+
   assert.deepEqual(await act("fs.mkdir", { path: "deep/er" }), { changed: true });
   assert.deepEqual(await act("fs.mkdir", { path: "deep/er" }), { changed: false });
   assert.deepEqual(await act("fs.move", { from: "new/c.txt", to: "deep/er/d.txt" }), { changed: true });

@@ -44,6 +44,35 @@ test("a window with several folders is a runtime for each", limit, async (t) => 
   assert.deepEqual([await read(first, "a.txt"), await read(second, "a.txt")], ["left\n", "right\n"]);
 });
 
+test("a virtual workspace says what it cannot do, and beside a folder on the disk that one connects", limit, async (t) => {
+  const runtimes = async () => (await ward.call("GET", "/runtimes?kind=vscode")).body.runtimes;
+  const virtual = join(at, "virtual.code-workspace");
+  await writeFile(virtual, JSON.stringify({ folders: [{ uri: "memfs:/elsewhere", name: "elsewhere" }] }));
+  const window = await open(t, bench, virtual);
+  await window.command("Ward: Connect This Window");
+  await window.page.locator(".notification-toast", { hasText: "virtual workspace (memfs:)" }).waitFor();
+  assert.ok(!(await runtimes()).some((one) => one.workspace.includes("elsewhere")));
+  const work = await folder(join(at, "real"), { "a.txt": "here\n" });
+  const other = await folder(join(at, "other"), { "a.txt": "there\n" });
+  const mixed = join(at, "mixed.code-workspace");
+  await writeFile(mixed, JSON.stringify({ folders: [{ path: work }, { uri: "memfs:/elsewhere", name: "elsewhere" }, { path: other }] }));
+  const second = await open(t, bench, mixed);
+  await second.connect();
+  const both = [await ward.runtime(work), await ward.runtime(other)];
+  assert.ok(!(await runtimes()).some((one) => one.workspace.includes("elsewhere")));
+  await second.command("Ward: Show Status");
+  await second.page.locator(".quick-input-list .monaco-list-row", { hasText: "memfs: is no folder on a disk" }).waitFor();
+  await second.page.keyboard.press("Escape");
+  // Each folder's actions are done in it; the window's other folders count as inside to the editor, and
+  // as outside to the gate, which asks.
+  for (const [index, content] of ["here\n", "there\n"].entries()) {
+    assert.equal((await ward.act(both[index].runtime_id, "fs.read", { path: "a.txt" })).result?.content, content);
+  }
+  const id = await ward.asked(both[0].runtime_id, "fs.write", { path: join(other, "b.txt"), content: "over\n" });
+  assert.equal((await ward.outcome(id)).status, "done");
+  assert.equal(await readFile(join(other, "b.txt"), "utf8"), "over\n");
+});
+
 test("a window that closes in mid-action leaves it lost, and its runtime away", limit, async (t) => {
   const work = await folder(join(at, "closing"), {});
   const window = await open(t, bench, work);

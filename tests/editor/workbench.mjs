@@ -140,11 +140,11 @@ async function freePort() {
 }
 
 /** A workbench with the extension in it. */
-export async function workbench(home, settings = {}) {
+export async function workbench(home, settings = {}, { trust = false } = {}) {
   const data = join(home, "vscode");
   const extensions = join(home, "extensions");
   const all = {
-    "security.workspace.trust.enabled": false, "telemetry.telemetryLevel": "off", "workbench.startupEditor": "none", "chat.disableAIFeatures": true,
+    "security.workspace.trust.enabled": trust, "security.workspace.trust.startupPrompt": "always", "telemetry.telemetryLevel": "off", "workbench.startupEditor": "none", "chat.disableAIFeatures": true,
     "update.mode": "none", "extensions.autoUpdate": "off", "workbench.secondarySideBar.defaultVisibility": "hidden", "window.autoDetectColorScheme": false,
     "git.enabled": false, "extensions.ignoreRecommendations": true, "terminal.integrated.gpuAcceleration": "off", "files.simpleDialog.enable": true, ...settings,
   };
@@ -153,7 +153,7 @@ export async function workbench(home, settings = {}) {
   const env = environment(home);
   await run(node, [entry, ...flags, "--install-extension", vsix, "--force"], { env });
   const port = await freePort();
-  const child = spawn(node, [entry, ...flags, "--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-workspace-trust", "--disable-getting-started-override"], { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const child = spawn(node, [entry, ...flags, "--auth", "none", "--bind-addr", `127.0.0.1:${port}`, ...(trust ? [] : ["--disable-workspace-trust"]), "--disable-getting-started-override"], { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let said = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (said = (said + bytes).slice(-20_000)));
   const url = `http://127.0.0.1:${port}`;
@@ -171,6 +171,11 @@ export async function workbench(home, settings = {}) {
       for (const part of ["User", "Machine"]) await writeFile(join(data, part, "settings.json"), JSON.stringify(all));
     },
     said: () => said,
+    /** The processes that run the windows' extensions. */
+    hosts: async () => {
+      const { stdout } = await run("pgrep", ["-s", String(child.pid), "-f", "type=extensionHost"]);
+      return stdout.trim().split("\n").map(Number);
+    },
     end: async () => {
       // What it started is of its session: the pty host and the watchers would outlive it.
       await run("pkill", ["-KILL", "-s", String(child.pid)]).catch(() => {});
@@ -263,11 +268,14 @@ export class Window {
 
 export { rm };
 
-/** A place to test in, and what ends it. */
-export async function stage(settings = {}) {
+/** A place to test in, and what ends it. Unless Ward is `beside` the windows, they cannot reach its
+ *  socket, as where it is on another machine: nothing confines what they run, so it asks. */
+export async function stage(settings = {}, { beside = false, lease, trust } = {}) {
   const at = await home();
+  if (lease) await folder(join(at, ".config/ward"), { "settings.toml": `[editors]\nlease = "${lease}"\n` });
   const ward = await serve(at);
-  const bench = await workbench(at, { "ward.url": ward.url, ...settings });
+  if (!beside) await rm(join(at, ".local/share/ward/ward.sock"));
+  const bench = await workbench(at, { "ward.url": ward.url, ...settings }, { trust });
   const end = async () => {
     await closeBrowser();
     await bench.end();

@@ -22,6 +22,7 @@ use crate::exec::{self, Here};
 use crate::facts;
 use crate::index::About;
 use crate::output::Outputs;
+use crate::patched;
 
 /// How long an answer is waited for, where the action says nothing.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -249,7 +250,13 @@ impl Editor {
         };
         let (id, action, params) = permit.into_action();
         let deadline = deadline(&action, &params);
-        let params = wrapped.unwrap_or(params);
+        let params = match wrapped {
+            Some(wrapped) => wrapped,
+            None if action == ActionName::FsPatch.as_str() => {
+                patched::params(patched::text(&params)?)?
+            }
+            None => params,
+        };
         let taking = link.outputs.open(&id, output);
         let event = ExecuteEvent {
             id: id.clone(),

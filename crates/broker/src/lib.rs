@@ -26,6 +26,7 @@ mod exec;
 mod facts;
 mod index;
 mod output;
+mod patched;
 
 pub use broker::{Authenticate, Broker, Known, LEASE, Layer, Options};
 pub use exec::Here;

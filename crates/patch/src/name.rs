@@ -2,16 +2,16 @@
 
 /// The two names of one file; nothing stands for /dev/null.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Names {
-    pub(super) old: Option<String>,
-    pub(super) new: Option<String>,
+pub(crate) struct Names {
+    pub(crate) old: Option<String>,
+    pub(crate) new: Option<String>,
     /// Whether they were written with `a/` and `b/`.
-    pub(super) prefixed: bool,
+    pub(crate) prefixed: bool,
 }
 
 impl Names {
     /// Takes `a/` and `b/` away, if the patch is written with them: known, or seen from the names.
-    pub(super) fn without_prefixes(
+    pub(crate) fn without_prefixes(
         old: Option<String>,
         new: Option<String>,
         prefixed: Option<bool>,
@@ -34,7 +34,7 @@ impl Names {
 
 /// The names on a line `diff --git a/x b/x`: they are the same but for their prefixes. Nothing
 /// where they cannot be told apart, as in a rename, whose own lines name them.
-pub(super) fn on_git_line(text: &str) -> Option<Names> {
+pub(crate) fn on_git_line(text: &str) -> Option<Names> {
     let (old, new) = if text.starts_with('"') {
         let end = end_of_quoted(text)?;
         let new = text[end..].strip_prefix(' ')?;
@@ -50,7 +50,7 @@ pub(super) fn on_git_line(text: &str) -> Option<Names> {
 }
 
 /// A name, without the quotes and escapes that git writes around unusual ones.
-pub(super) fn read(text: &str) -> Option<String> {
+pub(crate) fn read(text: &str) -> Option<String> {
     if !text.starts_with('"') {
         return (!text.is_empty()).then(|| text.to_owned());
     }

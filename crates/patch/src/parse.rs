@@ -6,46 +6,77 @@
 
 use protocol::{ErrorKind, Failure};
 
-use super::name::{self, Names};
+use crate::name::{self, Names};
 
 /// What a patch does to one file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FilePatch<'a> {
-    pub(super) operation: Operation,
-    pub(super) hunks: Vec<Hunk<'a>>,
+pub struct FilePatch<'a> {
+    /// To which, and what.
+    pub operation: Operation,
+    /// What becomes of its lines.
+    pub hunks: Vec<Hunk<'a>>,
     /// Whether it shall be executable; nothing where the patch does not say.
-    pub(super) executable: Option<bool>,
+    pub executable: Option<bool>,
 }
 
 /// Paths as the patch gives them, without the prefixes `a/` and `b/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Operation {
-    Change { path: String },
-    Create { path: String },
-    Delete { path: String },
-    Rename { from: String, to: String },
-    Copy { from: String, to: String },
+pub enum Operation {
+    /// Its content changes.
+    Change {
+        /// The file.
+        path: String,
+    },
+    /// It is new.
+    Create {
+        /// The file.
+        path: String,
+    },
+    /// It goes.
+    Delete {
+        /// The file.
+        path: String,
+    },
+    /// It gets another name.
+    Rename {
+        /// The name that it had.
+        from: String,
+        /// The name that it gets.
+        to: String,
+    },
+    /// It is made from another.
+    Copy {
+        /// The other, which stays.
+        from: String,
+        /// The new one.
+        to: String,
+    },
 }
 
 /// A piece of a file before and after. Lines keep their line ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Hunk<'a> {
+pub struct Hunk<'a> {
     /// The line of the patch that its `@@` is on.
-    pub(super) at: usize,
+    pub at: usize,
     /// The first line it is about, from 1; the line before it where it only adds.
-    pub(super) start: usize,
-    pub(super) lines: Vec<Line<'a>>,
+    pub start: usize,
+    /// All of them, in order.
+    pub lines: Vec<Line<'a>>,
 }
 
+/// A line of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub enum Line<'a> {
+    /// It stays.
     Kept(&'a str),
+    /// It goes.
     Removed(&'a str),
+    /// It is new.
     Added(&'a str),
 }
 
 /// Reads the whole patch.
-pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, Failure> {
+pub fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, Failure> {
     let mut reader = Reader {
         lines: patch.split_inclusive('\n').collect(),
         next: 0,
@@ -328,7 +359,7 @@ fn is_signature(line: &str) -> bool {
 }
 
 /// A line without its end.
-pub(super) fn text_of(line: &str) -> &str {
+pub fn text_of(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { io, type Socket } from "socket.io-client";
 import { Actions } from "./actions";
 import { asFailure, type Acknowledgement } from "./failure";
-import { type Asking, Finder } from "./find";
+import { type Asking, Finder, isLoopback } from "./find";
 import { Refused, type Ward } from "./ward";
 
 export type State =
@@ -30,6 +30,8 @@ export class Connection implements vscode.Disposable {
   #links: Link[] = [];
   /** The ids that this window's folders had: they keep them. */
   #ids = new Map<string, string>();
+  /** Those whose commands Ward confines: this window is on its machine. */
+  #confined = new Set<string>();
   #actions: Actions;
   #changed = new vscode.EventEmitter<State>();
   #beat: ReturnType<typeof setInterval> | undefined;
@@ -51,8 +53,8 @@ export class Connection implements vscode.Disposable {
   }
 
   /** The runtimes that this window is, by folder. */
-  get runtimes(): { folder: vscode.WorkspaceFolder; runtimeId: string }[] {
-    return this.#links.map(({ folder, runtimeId }) => ({ folder, runtimeId }));
+  get runtimes(): { folder: vscode.WorkspaceFolder; runtimeId: string; confined: boolean }[] {
+    return this.#links.map(({ folder, runtimeId }) => ({ folder, runtimeId, confined: this.#confined.has(runtimeId) }));
   }
 
   get capabilities(): string[] {
@@ -144,7 +146,7 @@ export class Connection implements vscode.Disposable {
 
   async #register(ward: Ward, folder: vscode.WorkspaceFolder, socket: Socket): Promise<{ runtime_id: string; lease_s: number }> {
     const before = this.#ids.get(folder.uri.toString());
-    const registered = await ward.call<{ runtime_id: string; lease_s: number }>("POST", "/runtimes", {
+    const registered = await ward.call<{ runtime_id: string; lease_s: number; socket?: string }>("POST", "/runtimes", {
       socket_id: socket.id,
       kind: "vscode",
       workspace_path: await realFolder(folder),
@@ -155,6 +157,16 @@ export class Connection implements vscode.Disposable {
       ...(before !== undefined && { runtime_id: before }),
     });
     this.#ids.set(folder.uri.toString(), registered.runtime_id);
+    this.#confined.delete(registered.runtime_id);
+    // Another machine's Ward names a socket of its own.
+    if (registered.socket !== undefined && isLoopback(ward.address.url)) {
+      try {
+        await ward.beside(registered.socket, "POST", `/runtimes/${registered.runtime_id}/here`);
+        this.#confined.add(registered.runtime_id);
+      } catch (error) {
+        this.log.info(`commands are not confined here: ${message(error)}`);
+      }
+    }
     return registered;
   }
 

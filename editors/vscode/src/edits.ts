@@ -1,6 +1,6 @@
 // What an edit makes of a text, and how that is told: pure.
 
-import { createTwoFilesPatch, diffLines } from "diff";
+import { applyPatch, createTwoFilesPatch, diffLines } from "diff";
 import { Failure } from "./failure";
 
 export interface Edit {
@@ -60,4 +60,26 @@ export function hunks(old: string, now: string): Hunk[] {
 export function unified(path: string, old: string, now: string): string {
   const patch = createTwoFilesPatch(`a/${path}`, `b/${path}`, old, now, undefined, undefined, { context: 3 });
   return patch.slice(patch.indexOf("---"));
+}
+
+/** A piece of a patch, as Ward has read it: lines begin with what happens to them and keep their ends. */
+export interface Piece {
+  start: number;
+  lines: readonly string[];
+}
+
+/** A text with all pieces put in, each at or near the line it names; all or none. */
+export function patched(text: string, pieces: readonly Piece[], path: string): string {
+  const hunks = pieces.map(({ start, lines }) => {
+    const count = (kinds: string) => lines.filter((line) => kinds.includes(line[0] ?? "")).length;
+    const told = lines.flatMap((line) => (line.endsWith("\n") ? [line.slice(0, -1)] : [line, "\\ No newline at end of file"]));
+    // One that only adds names the line before it.
+    const first = count(" -") === 0 ? start + 1 : start;
+    return { oldStart: first, oldLines: count(" -"), newStart: first, newLines: count(" +"), lines: told };
+  });
+  if (hunks.length === 0) return text;
+  const names = { oldFileName: path, newFileName: path, oldHeader: undefined, newHeader: undefined };
+  const now = applyPatch(text, { ...names, hunks }, { fuzzFactor: 0 });
+  if (now === false) throw new Failure("patch_failed", `The patch does not fit ${path}. Read it again and make the patch anew. Nothing was changed.`);
+  return now;
 }

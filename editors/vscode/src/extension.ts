@@ -182,7 +182,10 @@ async function showStatus(connection: Connection, approvals: Approvals, finder: 
     items.push(line("$(pass) Connected", `${state.ward.address.url}${finder.startedHere ? ", started by this window" : ""}`));
     for (const { folder, runtimeId } of connection.runtimes) items.push(line(`$(folder) ${folder.name}`, `runtime ${runtimeId}`, folder.uri.fsPath));
     items.push(line("$(list-unordered) Agents can do here", connection.capabilities.join(", ")));
-    items.push(line("$(unlock) Not confined", "this window's terminal, tasks and commands count as full mode: they ask"));
+    const confined = connection.runtimes.every((one) => one.confined);
+    items.push(confined
+      ? line("$(lock) Commands are confined", "agents run them in Ward's sandbox; in full mode, in this window's terminal", "The editor's own commands and tasks are not confined: they ask.")
+      : line("$(unlock) Not confined", "this window's terminal, tasks and commands count as full mode: they ask"));
   } else if (state.at === "lost") items.push(line("$(sync) Reconnecting", `try ${state.tries}`, state.why));
   else if (state.at === "failed") items.push(line("$(warning) Not connected", "", state.why));
   else items.push(line(state.at === "off" ? "$(circle-slash) Not connected" : "$(sync) Connecting", ""));

@@ -3,7 +3,7 @@
 export type Kind =
   | "invalid_params" | "cancelled" | "conflict" | "outside_workspace" | "not_found" | "already_exists" | "not_a_file"
   | "not_a_directory" | "not_empty" | "changed" | "no_match" | "ambiguous_match" | "too_large" | "bad_encoding"
-  | "bad_pattern" | "permission_denied" | "io" | "not_capable" | "denied" | "unknown_action";
+  | "bad_pattern" | "permission_denied" | "io" | "not_capable" | "denied" | "unknown_action" | "patch_failed";
 
 export class Failure extends Error {
   constructor(readonly kind: Kind, message: string) {

@@ -159,7 +159,7 @@ function configHome(): string {
   return process.env.XDG_CONFIG_HOME || join(homedir(), ".config");
 }
 
-function isLoopback(url: string): boolean {
+export function isLoopback(url: string): boolean {
   return ["127.0.0.1", "localhost", "[::1]"].includes(new URL(url).hostname);
 }
 

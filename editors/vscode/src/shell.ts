@@ -15,6 +15,16 @@ export function lineOf(argv: readonly string[]): string {
   return argv.map(quoted).join(" ");
 }
 
+/** Shells that take a word as [`quoted`] writes it, whatever is in it. */
+export function quotes(shell: string): boolean {
+  return ["bash", "zsh", "sh", "dash", "ksh"].includes(shell);
+}
+
+/** Whether a shell would only read it: a control character is a key that is pressed. */
+export function printable(line: string): boolean {
+  return !/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(line);
+}
+
 /** The line as it is typed. It was decided on as `sh -c LINE`: what means the same in every shell is
  *  typed as it is, everything else goes to sh. */
 export function typed(line: string): string {

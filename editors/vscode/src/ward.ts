@@ -1,5 +1,9 @@
 // Ward over HTTP, as this person: calls, and events as they come.
 
+import { stat } from "node:fs/promises";
+import { request } from "node:http";
+import { basename } from "node:path";
+
 export interface Address {
   url: string;
   token: string;
@@ -38,6 +42,23 @@ export class Ward {
       throw new Refused(response.status, said.kind ?? "", said.error ?? `Ward answered ${response.status}.`);
     }
     return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  /** The same over Ward's own socket, which shows that this is on its machine. */
+  async beside(socket: string, method: string, path: string): Promise<void> {
+    // The token goes to a Ward of this user's own and to nobody else.
+    const there = await stat(socket);
+    if (basename(socket) !== "ward.sock" || !there.isSocket() || there.uid !== process.getuid?.()) throw new Error(`${socket} is no socket of a Ward of yours.`);
+    await new Promise<void>((resolve, reject) => {
+      const asked = request({ socketPath: socket, method, path, headers: { host: "ward.sock", authorization: `Bearer ${this.address.token}` }, timeout: 5000 }, (response) => {
+        response.resume();
+        if (response.statusCode === 200) resolve();
+        else reject(new Error(`Ward answered ${response.statusCode}.`));
+      });
+      asked.once("timeout", () => asked.destroy(new Error("Ward did not answer.")));
+      asked.once("error", reject);
+      asked.end();
+    });
   }
 
   /** Events until the connection ends, or nothing was heard for too long: Ward shows every 15 s that it is there. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applied, hunks, unified } from "../src/edits";
+import { applied, hunks, patched, unified } from "../src/edits";
 import { Failure } from "../src/failure";
 
 const fails = (kind: string, run: () => unknown) => assert.throws(run, (error) => error instanceof Failure && error.kind === kind);
@@ -49,4 +49,21 @@ test("hunks touch only the lines that differ", () => {
 
 test("the diff names the file as git does", () => {
   assert.equal(unified("src/a.txt", "a\nb\n", "a\nc\n"), "--- a/src/a.txt\n+++ b/src/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+});
+
+test("pieces of a patch are put in at or near their line, with the line ends that the file has", () => {
+  const piece = { start: 2, lines: [" b\n", "-c\n", "+C\n"] };
+  assert.equal(patched("a\nb\nc\nd\n", [piece], "f"), "a\nb\nC\nd\n");
+  assert.equal(patched("x\ny\nz\na\nb\nc\nd\n", [piece], "f"), "x\ny\nz\na\nb\nC\nd\n", "some lines away");
+  assert.equal(patched("a\r\nb\r\nc\r\n", [piece], "f"), "a\r\nb\r\nC\r\n");
+  assert.equal(patched("", [{ start: 0, lines: ["+new\n"] }], "f"), "new\n");
+  assert.equal(patched("a\nb\n", [{ start: 1, lines: ["+new\n"] }], "f"), "a\nnew\nb\n");
+  assert.equal(patched("a\n", [{ start: 1, lines: ["-a\n"] }], "f"), "");
+  assert.equal(patched("a\nb", [{ start: 2, lines: ["-b", "+c"] }], "f"), "a\nc");
+  assert.equal(patched("a\n", [], "f"), "a\n");
+});
+
+test("a patch that does not fit to the last line is refused", () => {
+  fails("patch_failed", () => patched("a\nx\nc\n", [{ start: 1, lines: [" a\n", "-b\n", "+B\n"] }], "f"));
+  fails("patch_failed", () => patched("a\n", [{ start: 1, lines: ["-a\n"] }, { start: 5, lines: ["-z\n"] }], "f"));
 });

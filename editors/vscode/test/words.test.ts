@@ -7,7 +7,7 @@ import { allowed } from "../src/allow";
 import { importsOf, pageOf } from "../src/page";
 import { placed } from "../src/placed";
 import { matcher } from "../src/search";
-import { lineOf, typed } from "../src/shell";
+import { lineOf, printable, quotes, typed } from "../src/shell";
 
 test("a plain command is typed as it is; one that could change the person's shell goes to sh", () => {
   assert.equal(typed("cargo test --all"), "cargo test --all");
@@ -28,6 +28,14 @@ test("what is typed does in bash what sh -c does with the line", () => {
     };
     assert.equal(run("bash", typed(line)), run("sh", line));
   }
+});
+
+test("what would press keys in a shell, or be read otherwise by it, is not typed", () => {
+  for (const line of ["ls", "echo ü 😀", "echo a\necho b"]) assert.ok(printable(line), line);
+  // Ctrl-C would drop the quote that is open, and the rest would be the person's own command.
+  for (const line of ["echo a\x03rm -r b", "echo \ta", "\x1b[A", "a\rb", "\x15", "\x9b", "\x7f"]) assert.ok(!printable(line), JSON.stringify(line));
+  // In fish a backslash before a quote is a quote; PowerShell doubles them.
+  assert.deepEqual(["bash", "zsh", "fish", "pwsh", "nu", ""].map(quotes), [true, true, false, false, false, false]);
 });
 
 test("words become a line that is those words again", () => {

@@ -4,12 +4,11 @@
 //! only then the names are switched, each in a way that can be taken back.
 
 mod apply;
-mod name;
-mod parse;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use ::patch::{FilePatch, Operation};
 use protocol::action::fs::{Change, PatchParams, PatchResult, PatchedFile};
 use protocol::facts::{Access, EntryKind, PathFact};
 use protocol::{ActionName, Digest, ErrorKind, Facts, Failure};
@@ -21,7 +20,6 @@ use crate::context::Context;
 use crate::grounds::Grounds;
 use crate::workspace::{Like, Place, Ready, Seen, Staged, Undo, read_whole, refusal, unchanged};
 
-use self::parse::{FilePatch, Operation};
 use super::MAX_FILE;
 
 /// `fs.patch`
@@ -98,7 +96,7 @@ impl Planned {
 
 fn plan(grounds: &Grounds, patch: &str) -> Result<Vec<Planned>, Failure> {
     let mut files = Vec::new();
-    for file in parse::parse(patch)? {
+    for file in ::patch::parse(patch)? {
         plan_file(grounds, &file, &mut files)?;
         let held: usize = files.iter().map(size_of_planned).sum();
         if held as u64 > MAX_FILE * 2 {

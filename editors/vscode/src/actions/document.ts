@@ -93,7 +93,7 @@ export async function change(uri: vscode.Uri, now: string): Promise<Uint8Array> 
 }
 
 /** Where single lines did not add up to it: a byte order mark, mixed line ends. */
-async function replaceWhole(document: vscode.TextDocument, now: string): Promise<void> {
+export async function replaceWhole(document: vscode.TextDocument, now: string): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
   const all = new vscode.Range(new vscode.Position(0, 0), document.lineAt(document.lineCount - 1).range.end);
   edit.replace(document.uri, all, now);

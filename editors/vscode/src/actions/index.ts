@@ -5,6 +5,7 @@ import { type Acknowledgement, asFailure, Failure, refused } from "../failure";
 import { Output, type Piece } from "../output";
 import * as editor from "./editor";
 import * as files from "./fs";
+import { patch } from "./patch";
 import { Terminals } from "./terminal";
 import { Place } from "./place";
 
@@ -14,6 +15,8 @@ export interface Call {
   params: Record<string, unknown>;
   output: Output;
   signal: AbortSignal;
+  /** Whether `argv` is a whole `ward exec`, to be started as it is. */
+  confined: boolean;
 }
 
 type Action = (call: Call) => Promise<unknown>;
@@ -30,6 +33,7 @@ export class Actions implements vscode.Disposable {
     "fs.search": files.search,
     "fs.write": files.write,
     "fs.edit": files.edit,
+    "fs.patch": patch,
     "fs.mkdir": files.mkdir,
     "fs.move": files.move,
     "fs.delete": files.remove,
@@ -53,7 +57,7 @@ export class Actions implements vscode.Disposable {
 
   async execute(
     folder: vscode.WorkspaceFolder,
-    { id, action, params, deadline_ms }: { id: string; action: string; params: Record<string, unknown>; deadline_ms: number },
+    { id, action, params, confined, deadline_ms }: { id: string; action: string; params: Record<string, unknown>; confined?: boolean; deadline_ms: number },
     emit: (piece: Piece) => void,
   ): Promise<Acknowledgement> {
     const run = this.#all[action];
@@ -66,7 +70,7 @@ export class Actions implements vscode.Disposable {
     this.log.debug(`${action} ${id}`);
     try {
       const cancelled = new Promise<never>((_, reject) => stop.signal.addEventListener("abort", () => reject(new Failure("cancelled", "It was stopped.")), { once: true }));
-      const result = await Promise.race([run({ place: new Place(folder), params: params ?? {}, output, signal: stop.signal }), cancelled]);
+      const result = await Promise.race([run({ place: new Place(folder), params: params ?? {}, output, signal: stop.signal, confined: confined === true }), cancelled]);
       output.end();
       return { ok: true, result };
     } catch (error) {

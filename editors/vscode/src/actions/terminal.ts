@@ -1,13 +1,14 @@
 // terminal.run in the integrated terminal: typed where the person sees it, its output as it comes, its
-// true exit code through the shell's integration. A shell without one gets no command typed into it:
-// it runs as a process of its own, and its output is shown in a terminal that says so.
+// true exit code through the shell's integration. What is confined, what a shell would not read as it
+// was decided on, and what a shell without integration would not report is not typed: it runs beside.
 
-import { spawn } from "node:child_process";
+import { basename } from "node:path";
 import * as vscode from "vscode";
 import { Failure } from "../failure";
 import { setting } from "../find";
 import { Kept, Plain } from "../output";
-import { lineOf, typed } from "../shell";
+import { lineOf, printable, quotes, typed } from "../shell";
+import { Beside, type Ended } from "./beside";
 import type { Call } from "./index";
 import { number, optional } from "./place";
 
@@ -17,20 +18,17 @@ const GRACE_MS = 2000;
 
 interface Run {
   line: string;
+  argv: readonly [string, ...string[]];
   cwd: vscode.Uri;
   env: Record<string, string>;
   timeout: number | undefined;
-}
-
-interface Ended {
-  exit_code?: number;
-  signal?: string;
 }
 
 export class Terminals implements vscode.Disposable {
   /** Terminals of ours in which nothing runs. */
   #idle = new Set<vscode.Terminal>();
   #all = new Set<vscode.Terminal>();
+  #beside = new Beside();
   #closed = vscode.window.onDidCloseTerminal((terminal) => {
     this.#idle.delete(terminal);
     this.#all.delete(terminal);
@@ -45,10 +43,15 @@ export class Terminals implements vscode.Disposable {
     const stop = AbortSignal.any([call.signal, timing.signal]);
     let ended: Ended;
     try {
-      const terminal = await this.#terminal(run);
-      ended = terminal?.shellIntegration
-        ? await this.#typed(terminal, terminal.shellIntegration, run, call, out, stop)
-        : await alone(run, call, out, error, stop);
+      const beside = (note: string) => this.#beside.run({ ...run, cwd: run.cwd.fsPath, note }, call, out, error, stop);
+      if (call.confined) ended = await beside("Ward runs this in its sandbox.");
+      else if (!printable(run.line)) ended = await beside("This has characters that would steer a shell, so Ward runs it beside.");
+      else {
+        const terminal = await this.#terminal(run);
+        ended = terminal?.shellIntegration
+          ? await this.#typed(terminal, terminal.shellIntegration, run, call, out, stop)
+          : await beside("This shell does not report commands, so Ward runs this beside it.");
+      }
     } finally {
       clearTimeout(timer);
     }
@@ -76,7 +79,9 @@ export class Terminals implements vscode.Disposable {
       idle.show(true);
       return idle;
     }
-    const terminal = vscode.window.createTerminal({ name: NAME, cwd, env, iconPath: new vscode.ThemeIcon("shield"), isTransient: true });
+    // What is typed is quoted for these; another shell would read it otherwise.
+    const shell = quotes(basename(vscode.env.shell)) ? {} : { shellPath: "/bin/bash" };
+    const terminal = vscode.window.createTerminal({ name: NAME, cwd, env, iconPath: new vscode.ThemeIcon("shield"), isTransient: true, ...shell });
     this.#all.add(terminal);
     terminal.show(true);
     if (await integrated(terminal)) return terminal;
@@ -129,18 +134,28 @@ export class Terminals implements vscode.Disposable {
   dispose(): void {
     this.#closed.dispose();
     for (const terminal of this.#all) terminal.dispose();
+    this.#beside.dispose();
   }
 }
 
-async function asked({ place, params }: Call): Promise<Run> {
+async function asked({ place, params, confined }: Call): Promise<Run> {
   const command = optional(params, "command");
-  const argv = Array.isArray(params.argv) ? params.argv.map(String) : undefined;
-  if ((command === undefined) === (argv === undefined)) throw new Failure("invalid_params", "Give either `command` or `argv`.");
+  const [program, ...rest] = Array.isArray(params.argv) ? params.argv.map(String) : [];
+  if ((command === undefined) === (program === undefined)) throw new Failure("invalid_params", "Give either `command` or `argv`.");
+  if (confined && program === undefined) throw new Failure("invalid_params", "What is confined comes as `argv`.");
+  const argv: Run["argv"] = program === undefined ? ["sh", "-c", command ?? ""] : [program, ...rest];
   if (params.background === true) throw new Failure("not_capable", "The editor's terminal runs a command to its end. Use the local runtime for one in the background.");
   if (params.stdin !== undefined && params.stdin !== null) throw new Failure("not_capable", "The editor's terminal has no standard input to give. Use a here-document, or the local runtime.");
   const { uri } = await place.path(optional(params, "cwd") ?? ".");
   const env = Object.fromEntries(Object.entries((params.env ?? {}) as Record<string, unknown>).map(([name, value]) => [name, String(value)]));
-  return { line: command ?? lineOf(argv ?? []), cwd: uri, env, timeout: number(params, "timeout_ms") };
+  return { line: command ?? shownOf(argv, confined), argv, cwd: uri, env, timeout: number(params, "timeout_ms") };
+}
+
+/** A command as it is shown: of what is confined, what runs inside. */
+function shownOf(argv: readonly string[], confined: boolean): string {
+  const inside = confined ? argv.slice(argv.indexOf("--") + 1) : argv;
+  const [sh, flag, line, ...more] = inside;
+  return confined && sh === "sh" && flag === "-c" && line !== undefined && more.length === 0 ? line : lineOf(inside);
 }
 
 /** Whether its shell says what it runs, after a moment. */
@@ -166,56 +181,4 @@ async function interrupt(terminal: vscode.Terminal, ended: Promise<unknown>): Pr
   terminal.sendText("\x03", false);
   const over = await Promise.race([ended.then(() => true), new Promise<false>((resolve) => setTimeout(() => resolve(false), GRACE_MS))]);
   if (!over) terminal.dispose();
-}
-
-/** The command as a process of its own, shown in a terminal. */
-async function alone(run: Run, call: Call, out: Kept, error: Kept, stop: AbortSignal): Promise<Ended> {
-  const written = new vscode.EventEmitter<string>();
-  // What is written before the terminal is open would be lost.
-  let early: string | undefined = `\x1b[2mThis shell does not report commands, so Ward runs this beside it.\x1b[0m\r\n$ ${run.line.replaceAll("\n", "\r\n")}\r\n`;
-  const write = (data: string) => (early === undefined ? written.fire(data) : (early += data));
-  const child = spawn("sh", ["-c", run.line], { cwd: run.cwd.fsPath, env: { ...process.env, ...run.env }, stdio: ["ignore", "pipe", "pipe"], detached: true });
-  const kill = () => {
-    if (child.pid === undefined || child.exitCode !== null) return;
-    try {
-      // It leads a group of its own: all of it ends.
-      process.kill(-child.pid, "SIGTERM");
-      setTimeout(() => child.exitCode === null && child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), GRACE_MS).unref();
-    } catch {
-      // It has ended.
-    }
-  };
-  const terminal = vscode.window.createTerminal({
-    name: NAME,
-    iconPath: new vscode.ThemeIcon("shield"),
-    isTransient: true,
-    pty: {
-      onDidWrite: written.event,
-      open: () => {
-        const before = early ?? "";
-        early = undefined;
-        written.fire(before);
-      },
-      close: kill,
-      handleInput: (data: string) => data === "\x03" && kill(),
-    },
-  });
-  terminal.show(true);
-  for (const [stream, from, kept] of [["stdout", child.stdout, out], ["stderr", child.stderr, error]] as const) {
-    from.setEncoding("utf8");
-    from.on("data", (data: string) => {
-      kept.push(data);
-      call.output.push(stream, data);
-      write(data.replaceAll(/\r?\n/g, "\r\n"));
-    });
-  }
-  if (stop.aborted) kill();
-  else stop.addEventListener("abort", kill, { once: true });
-  return new Promise<Ended>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code, signal) => {
-      write(`\x1b[2m${code === null ? `ended by ${signal}` : `exit code ${code}`}\x1b[0m\r\n`);
-      resolve(code === null ? { signal: signal ?? "SIGKILL" } : { exit_code: code });
-    });
-  });
 }

@@ -1,6 +1,6 @@
 //! Putting the hunks of a patch into the content of one file, in memory.
 
-use super::parse::{Hunk, Line, text_of};
+use ::patch::{Hunk, Line, text_of};
 
 /// Why a hunk does not fit.
 #[derive(Debug, PartialEq, Eq)]
@@ -136,8 +136,8 @@ fn misfit(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::parse::parse;
     use super::*;
+    use ::patch::parse;
 
     /// Few different lines, so that hunks have many places where they nearly fit.
     fn text() -> impl Strategy<Value = String> {

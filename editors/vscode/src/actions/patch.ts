@@ -1,0 +1,116 @@
+// fs.patch: every file is fitted first, with what is not saved in it, and then all change in one edit,
+// which is also undone as one. The patch was read by Ward: what comes here are files and their pieces.
+
+import { chmod, lstat, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import * as vscode from "vscode";
+import { hunks, patched, type Piece } from "../edits";
+import { Failure } from "../failure";
+import { bufferOf, bytesOf, digest, replaceWhole, show, textOf } from "./document";
+import type { Call } from "./index";
+import { optional, type Place, text } from "./place";
+
+type Inside = Awaited<ReturnType<Place["path"]>>;
+
+/** One file before and after. */
+interface Planned extends Inside {
+  /** Nothing for one that is new. */
+  old: string | undefined;
+  /** Nothing for one that goes. */
+  now: string | undefined;
+  executable: boolean | undefined;
+}
+
+export async function patch({ place, params }: Call): Promise<unknown> {
+  const files = Array.isArray(params.files) ? (params.files as unknown[]) : [];
+  if (files.length === 0) throw new Failure("invalid_params", "The patch is about no file.");
+  const planned: Planned[] = [];
+  for (const file of files) planned.push(...(await plan(place, (file ?? {}) as Record<string, unknown>)));
+  const named = new Set<string>();
+  for (const { real, shown } of planned) {
+    if (named.has(real)) throw new Failure("patch_failed", `The patch names ${shown} more than once. Put all hunks of a file under one header. Nothing was changed.`);
+    named.add(real);
+  }
+  await carryOut(planned);
+  const told = [];
+  for (const { shown, uri, old, now } of planned) {
+    told.push(now === undefined ? { path: shown, change: "deleted" } : { path: shown, change: old === undefined ? "created" : "changed", digest: digest(await bytesOf(uri)) });
+  }
+  return { files: told };
+}
+
+async function plan(place: Place, file: Record<string, unknown>): Promise<Planned[]> {
+  const path = text(file, "path");
+  const from = optional(file, "from");
+  const change = text(file, "change");
+  const pieces = file.hunks as Piece[];
+  const executable = typeof file.executable === "boolean" ? file.executable : undefined;
+  switch (change) {
+    case "change": {
+      const there = await existing(place, path);
+      return [{ ...there, now: patched(there.old, pieces, path), executable }];
+    }
+    case "create":
+      return [{ ...(await vacant(place, path)), old: undefined, now: patched("", pieces, path), executable }];
+    case "delete": {
+      const there = await existing(place, path);
+      // Without hunks it deletes an empty file, and only that.
+      if (patched(there.old, pieces, path) !== "") throw new Failure("patch_failed", `The patch deletes ${path}, but the file has more lines than the patch takes away. Read it again and make the patch anew. Nothing was changed.`);
+      return [{ ...there, now: undefined, executable: undefined }];
+    }
+    case "rename":
+    case "copy": {
+      if (from === undefined) throw new Failure("invalid_params", "`from` is missing.");
+      const source = await existing(place, from);
+      const runs = ((await stat(source.real)).mode & 0o111) !== 0;
+      const made = { ...(await vacant(place, path)), old: undefined, now: patched(source.old, pieces, from), executable: executable ?? runs };
+      return change === "copy" ? [made] : [{ ...source, now: undefined, executable: undefined }, made];
+    }
+    default:
+      throw new Failure("invalid_params", `A patch does not ${change} a file.`);
+  }
+}
+
+async function existing(place: Place, path: string): Promise<Inside & { old: string }> {
+  const there = await place.path(path);
+  const old = textOf(await bytesOf(there.uri));
+  if (old === undefined) throw new Failure("bad_encoding", `${path} is not UTF-8 text, so no patch fits it.`);
+  return { ...there, old: (await bufferOf(there.uri)).getText() };
+}
+
+async function vacant(place: Place, path: string): Promise<Inside> {
+  const there = await place.path(path, "keep");
+  if (await lstat(there.real).catch(() => undefined)) throw new Failure("already_exists", `The patch makes ${path} new, but it is there already. Nothing was changed.`);
+  return there;
+}
+
+/** All of it in one edit. What had unsaved changes is left for the person to save. */
+async function carryOut(planned: readonly Planned[]): Promise<void> {
+  const edit = new vscode.WorkspaceEdit();
+  const changed: { document: vscode.TextDocument; now: string; wasDirty: boolean }[] = [];
+  for (const { uri, real, old, now } of planned) {
+    if (now === undefined) edit.deleteFile(uri, { recursive: false });
+    else if (old === undefined) {
+      await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
+      edit.createFile(uri, { overwrite: false, contents: Buffer.from(now) });
+    } else {
+      const document = await bufferOf(uri);
+      changed.push({ document, now, wasDirty: document.isDirty });
+      const last = document.lineAt(document.lineCount - 1).range.end;
+      const at = (line: number) => (line >= document.lineCount ? last : new vscode.Position(line, 0));
+      for (const { start, end, text } of hunks(old, now)) edit.replace(uri, new vscode.Range(at(start), at(end)), text);
+    }
+  }
+  if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", "The editor did not apply the patch.");
+  for (const { document, now, wasDirty } of changed) {
+    if (document.getText() !== now) await replaceWhole(document, now);
+    if (!wasDirty && !(await document.save())) throw new Failure("io", `${document.uri.fsPath} was changed in the editor and could not be saved.`);
+  }
+  for (const { real, executable } of planned) {
+    if (executable === undefined) continue;
+    const { mode } = await stat(real);
+    await chmod(real, executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111);
+  }
+  const first = planned.find(({ now }) => now !== undefined);
+  if (first) await show(await vscode.workspace.openTextDocument(first.uri), first.old === undefined ? 0 : hunks(first.old, first.now ?? "")[0]?.start);
+}

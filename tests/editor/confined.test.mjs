@@ -1,0 +1,63 @@
+// Ward on the same machine: what agents run in a window is confined. And a window that says nothing.
+
+import assert from "node:assert/strict";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { folder, limit, open, stage } from "./workbench.mjs";
+
+let at, ward, bench, end;
+before(async () => ({ at, ward, bench, end } = await stage({}, { beside: true, lease: "6s" })), limit);
+after(() => end());
+
+test("a command in a window on Ward's machine runs in the sandbox, and does not have to ask", limit, async (t) => {
+  const work = await folder(join(at, "confined"), { "a.txt": "a\n" });
+  await writeFile(join(at, "letter.txt"), "the letter\n");
+  const window = await open(t, bench, work);
+  await window.connect();
+  const runtime = await ward.runtime(work);
+  assert.equal(runtime.confined, true);
+  const command = `echo begun; sleep 1; cat ${at}/letter.txt ~/letter.txt; echo x > ${at}/out.txt; echo x > in.txt; cat a.txt; exit 3`;
+  const ran = await ward.act(runtime.runtime_id, "terminal.run", { command }, { id: "confined" });
+  assert.deepEqual([ran.result?.exit_code, ran.result?.stdout, ran.result?.sandbox?.tier], [3, "begun\na\n", "room"], JSON.stringify(ran));
+  await assert.rejects(stat(join(at, "out.txt")));
+  assert.equal(await readFile(join(work, "in.txt"), "utf8"), "x\n");
+  // As it came, and where the person sees it.
+  const told = (await ward.told("/actions/confined/events?from=0")).filter(({ event }) => event === "action.output").map(({ data }) => data.data);
+  assert.ok(told.length >= 2, "it came in pieces");
+  await window.page.locator(".xterm-rows", { hasText: "Ward runs this in its sandbox" }).waitFor();
+  await window.page.locator(".xterm-rows", { hasText: "exit code 3" }).waitFor();
+  await window.shot("confined");
+  // One that is stopped ends, and all that it started.
+  await ward.call("POST", "/actions", { id: "long", action: "terminal.run", params: { command: "sleep 300 & echo started; wait" }, runtime: runtime.runtime_id, workspace: work, wait: 0 });
+  await window.page.locator(".xterm-rows", { hasText: "started" }).waitFor();
+  await ward.call("POST", "/actions/long/cancel");
+  assert.equal((await ward.outcome("long")).kind, "cancelled");
+  await window.page.locator(".xterm-rows", { hasText: /ended by SIG|exit code 1\d\d/ }).waitFor();
+  const timed = await ward.act(runtime.runtime_id, "terminal.run", { command: "sleep 300", timeout_ms: 1000 });
+  assert.equal(timed.result?.timed_out, true, JSON.stringify(timed));
+  await window.command("Ward: Show Status");
+  await window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Commands are confined" }).waitFor();
+});
+
+test("a window that hangs is away once its lease has run out, and is back when it is heard again", limit, async (t) => {
+  const work = await folder(join(at, "stale"), { "a.txt": "a\n" });
+  const window = await open(t, bench, work);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  const hosts = await bench.hosts();
+  const under = ward.act(runtime_id, "terminal.run", { command: "sleep 300" });
+  await window.page.locator(".xterm-rows", { hasText: "sleep 300" }).first().waitFor();
+  for (const host of hosts) process.kill(host, "SIGSTOP");
+  try {
+    assert.equal((await under).kind, "runtime_lost");
+    const { runtimes } = (await ward.call("GET", "/runtimes?kind=vscode")).body;
+    assert.equal(runtimes.find((one) => one.runtime_id === runtime_id).state, "away");
+    assert.equal((await ward.act(runtime_id, "fs.read", { path: "a.txt" }, { workspace: work })).kind, "runtime_away");
+  } finally {
+    for (const host of hosts) process.kill(host, "SIGCONT");
+  }
+  const back = await ward.runtime(work);
+  assert.equal(back.runtime_id, runtime_id);
+  assert.equal((await ward.act(runtime_id, "fs.read", { path: "a.txt" })).result?.content, "a\n");
+});
