@@ -40,6 +40,46 @@ test("a command in a window on Ward's machine runs in the sandbox, and does not 
   await window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Commands are confined" }).waitFor();
 });
 
+test("a conversation works in the window: what it changes and runs is seen there, and nothing had to be asked", limit, async (t) => {
+  const work = await folder(join(at, "greeter"), {
+    "src/greet.ts": "/** What somebody is greeted with. */\nexport function greet(name: string): string {\n  return `Hello, ${name}!`;\n}\n",
+    "src/main.ts": 'import { greet } from "./greet";\n\nfor (const name of ["Ada", "Grace", "Mary"]) {\n  console.log(greet(name));\n}\n',
+    "README.md": "# Greeter\n",
+  });
+  await bench.set({ "workbench.colorTheme": "Default Dark Modern", "editor.minimap.enabled": false });
+  t.after(() => bench.set({ "workbench.colorTheme": "Default Light Modern" }));
+  const window = await open(t, bench, work);
+  const { page } = window;
+  await window.command("Ward: Open Chat");
+  const chat = await window.chat("textarea");
+  const { runtime_id } = await ward.runtime(work);
+  await ward.act(runtime_id, "editor.open", { path: "src/greet.ts" });
+  // The side bar as wide as one who talks there makes it.
+  const sash = { x: 350, y: 450 };
+  await page.mouse.move(sash.x, sash.y);
+  await page.mouse.down();
+  await page.mouse.move(sash.x + 170, sash.y, { steps: 8 });
+  await page.mouse.up();
+  await page.mouse.move(900, 300);
+  const say = async (text) => {
+    const box = chat.getByRole("textbox", { name: "Message" });
+    await box.fill(text);
+    await box.press("Enter");
+    await chat.locator(".me-row").last().waitFor();
+    await chat.locator('.talk[data-running="true"]').waitFor({ timeout: 5000 }).catch(() => {});
+    await chat.locator('.talk[data-running="false"]').waitFor();
+  };
+  await say("in src/greet.ts replace Hello with Welcome");
+  await page.locator(".view-line", { hasText: "Welcome" }).waitFor();
+  await say("run `grep -n greet src/*.ts`");
+  await page.locator(".xterm-rows", { hasText: "src/main.ts" }).waitFor();
+  const { sessions } = (await ward.call("GET", "/sessions")).body;
+  assert.equal(sessions[0].runtime, runtime_id);
+  assert.deepEqual((await ward.call("GET", "/approvals")).body.approvals, []);
+  assert.match(await readFile(join(work, "src/greet.ts"), "utf8"), /Welcome, /);
+  await window.shot("conversation");
+});
+
 test("a window that hangs is away once its lease has run out, and is back when it is heard again", limit, async (t) => {
   const work = await folder(join(at, "stale"), { "a.txt": "a\n" });
   const window = await open(t, bench, work);

@@ -154,3 +154,37 @@ test("a selection becomes a conversation about it", limit, async (t) => {
   for (const part of ["explain it", "a.txt", "line 2", "two"]) assert.ok(said.includes(part), said);
   await window.shot("selection");
 });
+
+test("the status bar says where a conversation that is begun here acts, and the person chooses it there", limit, async (t) => {
+  const work = await folder(join(at, "chosen"), { "a.txt": "one\n" });
+  const window = await open(t, bench, work);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  /** Begins a conversation about the selection; where it acts is answered. */
+  const begun = async () => {
+    const before = (await ward.call("GET", "/sessions")).body.sessions.length;
+    await ward.act(runtime_id, "editor.open", { path: "a.txt", selection: { start: { line: 1 }, end: { line: 1, column: 4 } } });
+    await window.command("Ward: Run Selection with Agent");
+    await window.page.getByText("What shall the agent do").waitFor();
+    const input = window.page.locator(".quick-input-widget input").first();
+    await input.fill("explain it");
+    await input.press("Enter");
+    const { sessions } = await ward.until("/sessions", ({ sessions }) => sessions.length > before);
+    assert.equal(sessions[0].workspace, work);
+    return sessions[0].runtime;
+  };
+  const choose = async (item) => {
+    await window.status(/this window|local runtime|a window on/).click();
+    await window.page.locator(".quick-input-list .monaco-list-row", { hasText: item }).first().click();
+  };
+  await window.status("this window").waitFor();
+  assert.equal(await begun(), runtime_id);
+  await choose("The local runtime");
+  await window.status("the local runtime").waitFor();
+  assert.ok([undefined, "local"].includes(await begun()));
+  await choose("Whichever window shows chosen");
+  await window.status("a window on chosen").waitFor();
+  assert.deepEqual(await begun(), { kind: "vscode", workspace: work });
+  await choose("This window");
+  await window.status("this window").waitFor();
+});

@@ -44,8 +44,8 @@ export function environment(home) {
   return env;
 }
 
-/** `ward serve`, ended with `end`. */
-export async function serve(home) {
+/** `ward serve`, ended with `kill`. */
+export async function serve(home, { beside = true } = {}) {
   const it = {};
   const workspace = await folder(join(home, "served"));
   let exited;
@@ -61,6 +61,7 @@ export async function serve(home) {
     }
     it.url = /Ward is on (http:\/\/\S+)/.exec(text)?.[1];
     assert.ok(it.url, `ward serve did not say where it is: ${text}`);
+    if (!beside) await rm(join(home, ".local/share/ward/ward.sock"));
   };
   it.kill = async () => {
     it.child.kill("SIGKILL");
@@ -273,8 +274,7 @@ export { rm };
 export async function stage(settings = {}, { beside = false, lease, trust } = {}) {
   const at = await home();
   if (lease) await folder(join(at, ".config/ward"), { "settings.toml": `[editors]\nlease = "${lease}"\n` });
-  const ward = await serve(at);
-  if (!beside) await rm(join(at, ".local/share/ward/ward.sock"));
+  const ward = await serve(at, { beside });
   const bench = await workbench(at, { "ward.url": ward.url, ...settings }, { trust });
   const end = async () => {
     await closeBrowser();

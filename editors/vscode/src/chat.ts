@@ -5,7 +5,7 @@
 import * as vscode from "vscode";
 import { randomBytes } from "node:crypto";
 import { Assets } from "./assets";
-import { placed } from "./placed";
+import { type Here, placed } from "./placed";
 import type { Connection } from "./connection";
 import { message } from "./connection";
 import type { FromPage, ToPage } from "./webview/messages";
@@ -31,7 +31,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly connection: Connection,
     private readonly log: vscode.LogOutputChannel,
     /** Where a conversation that is begun in the page acts. */
-    private readonly here: () => Promise<{ runtime: string; workspace: string } | undefined>,
+    private readonly here: () => Promise<Here | undefined>,
   ) {
     this.#assets = new Assets(context.globalStorageUri);
     this.#subscription = connection.onDidChange(() => void this.#draw());

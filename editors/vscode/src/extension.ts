@@ -1,11 +1,13 @@
 // Ward in this editor: puts the parts together, and says what each command does.
 
+import { basename } from "node:path";
 import * as vscode from "vscode";
 import { Approvals, type Approval } from "./approvals";
 import { Chat } from "./chat";
 import { Connection, message } from "./connection";
 import { Finder, setting } from "./find";
-import { Status } from "./status";
+import type { Here } from "./placed";
+import { Acting, Status } from "./status";
 
 interface Runtime {
   runtime_id: string;
@@ -13,6 +15,9 @@ interface Runtime {
   workspace: string;
   state: string;
 }
+
+/** A choice, and how the status bar says it. */
+type Chosen = Here & { where: string };
 
 /** Where the chat of this window acts, where the person chose; this window otherwise. */
 const CHOSEN = "chat runtime";
@@ -25,21 +30,27 @@ export function activate(context: vscode.ExtensionContext): void {
   const { version } = context.extension.packageJSON as { version: string };
   const connection = new Connection(finder, log, version);
   const status = new Status();
-  let chosen: { runtime: string; workspace: string } | undefined;
-  const chat: Chat = new Chat(context, connection, log, async () => {
-    if (chosen) return chosen;
-    const here = hereOf(connection);
-    return here && { runtime: here.runtimeId, workspace: await real(here.folder.uri.fsPath) };
-  });
+  const acting = new Acting();
+  let chosen: Chosen | undefined = context.workspaceState.get(CHOSEN);
+  const here = async (): Promise<Here | undefined> => {
+    if (chosen) return { runtime: chosen.runtime, workspace: chosen.workspace };
+    const active = hereOf(connection);
+    return active && { runtime: active.runtimeId, workspace: await real(active.folder.uri.fsPath) };
+  };
+  const chat: Chat = new Chat(context, connection, log, here);
   const approvals = new Approvals(connection, () => chat.visible, log);
   ending = () => connection.disconnect();
 
-  const shown = () => status.show(connection.state, approvals.count);
+  const shown = () => {
+    status.show(connection.state, approvals.count);
+    acting.show(connection.state.at === "connected" ? (chosen?.where ?? "this window") : undefined);
+  };
   context.subscriptions.push(
     log,
     finder,
     connection,
     status,
+    acting,
     chat,
     approvals,
     vscode.window.registerWebviewViewProvider(Chat.id, chat),
@@ -93,11 +104,10 @@ export function activate(context: vscode.ExtensionContext): void {
     const task = await vscode.window.showInputBox({ title: "Run Selection with Agent", prompt: `What shall the agent do with ${about.where}?`, placeHolder: "explain it, add a test, mend it …" });
     if (!task?.trim()) return;
     const ward = await connect();
-    const here = hereOf(connection);
     const { session_id } = await ward.call<{ session_id: string }>("POST", "/sessions", {
       input: `${task.trim()}\n\nThis is about ${about.where}:\n\n${about.quoted}`,
       wait: 0,
-      ...(chosen ?? (here && { runtime: here.runtimeId, workspace: await real(here.folder.uri.fsPath) })),
+      ...(await here()),
     });
     await chat.open(`#/session/${encodeURIComponent(session_id)}`);
   });
@@ -114,19 +124,25 @@ export function activate(context: vscode.ExtensionContext): void {
     const mine = connection.runtimes;
     const ids = new Set(mine.map(({ runtimeId }) => runtimeId));
     const items = await Promise.all(mine.map(async ({ folder, runtimeId }) => ({
-      label: `$(window) This window: ${folder.name}`, description: folder.uri.fsPath, choice: { runtime: runtimeId, workspace: await real(folder.uri.fsPath) },
+      label: `$(window) This window: ${folder.name}`, description: folder.uri.fsPath, choice: { runtime: runtimeId, workspace: await real(folder.uri.fsPath), where: `this window: ${folder.name}` } as Chosen,
     })));
     for (const { folder } of mine) {
-      items.push({ label: `$(server) The local runtime: ${folder.name}`, description: "confined by the sandbox, outside this editor", choice: { runtime: "local", workspace: await real(folder.uri.fsPath) } });
+      const workspace = await real(folder.uri.fsPath);
+      items.push({ label: `$(server) The local runtime: ${folder.name}`, description: "confined by the sandbox, outside this editor", choice: { runtime: "local", workspace, where: "the local runtime" } });
+      items.push({ label: `$(vm) Whichever window shows ${folder.name}`, description: "found when a conversation begins, and again when a window comes back", choice: { runtime: { kind: "vscode", workspace }, workspace, where: `a window on ${folder.name}` } });
     }
     for (const other of runtimes) {
       if (other.kind === "local" || ids.has(other.runtime_id)) continue;
-      items.push({ label: `$(multiple-windows) ${other.kind}: ${other.workspace}`, description: other.state, choice: { runtime: other.runtime_id, workspace: other.workspace } });
+      items.push({ label: `$(multiple-windows) ${other.kind}: ${other.workspace}`, description: other.state, choice: { runtime: other.runtime_id, workspace: other.workspace, where: `${other.kind}: ${basename(other.workspace)}` } });
     }
     const picked = await vscode.window.showQuickPick(items, { title: "Where does a conversation that you begin here act?" });
     if (!picked) return;
-    chosen = ids.has(picked.choice.runtime) && mine.length === 1 ? undefined : picked.choice;
-    await context.workspaceState.update(CHOSEN, chosen?.runtime === "local" ? chosen : undefined);
+    const { runtime } = picked.choice;
+    const isHere = typeof runtime === "string" && ids.has(runtime);
+    chosen = isHere && mine.length === 1 ? undefined : picked.choice;
+    // The ids of windows do not outlive them.
+    await context.workspaceState.update(CHOSEN, chosen?.runtime === "local" || typeof chosen?.runtime === "object" ? chosen : undefined);
+    shown();
   });
   command("ward.setToken", () => finder.askToken());
   command("ward.forgetToken", async () => {
@@ -135,7 +151,6 @@ export function activate(context: vscode.ExtensionContext): void {
     void vscode.window.showInformationMessage(`Ward: the token for ${url} is forgotten.`);
   });
 
-  chosen = context.workspaceState.get(CHOSEN);
   void vscode.commands.executeCommand("setContext", "ward.connected", false);
   if (setting<boolean>("connectOnStartup") && vscode.workspace.workspaceFolders && vscode.workspace.isTrusted) {
     connection.connect("quiet").catch((error: unknown) => log.warn(`not connected on startup: ${message(error)}`));

@@ -2,7 +2,8 @@
 // so what the page leaves open is filled in here: pure.
 
 export interface Here {
-  runtime: string;
+  /** A runtime by its id, or what it has to be. */
+  runtime: string | { kind: string; workspace: string };
   workspace: string;
 }
 

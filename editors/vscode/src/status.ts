@@ -26,6 +26,28 @@ export class Status implements vscode.Disposable {
   }
 }
 
+/** Where a conversation that is begun in this window acts, as an item of its own while it is connected. */
+export class Acting implements vscode.Disposable {
+  #item = vscode.window.createStatusBarItem("ward.acting", vscode.StatusBarAlignment.Left, 9);
+
+  constructor() {
+    this.#item.name = "Ward: Where the Chat Acts";
+    this.#item.command = "ward.chooseRuntime";
+  }
+
+  show(where: string | undefined): void {
+    if (where === undefined) return this.#item.hide();
+    this.#item.text = `$(server-environment) ${where}`;
+    this.#item.tooltip = `Ward: a conversation that you begin in this window acts in ${where}. Click to choose.`;
+    this.#item.accessibilityInformation = { label: this.#item.tooltip };
+    this.#item.show();
+  }
+
+  dispose(): void {
+    this.#item.dispose();
+  }
+}
+
 export function told(state: State, waiting: number): { text: string; tooltip: string; warn: boolean } {
   switch (state.at) {
     case "off":
