@@ -105,6 +105,30 @@ test("the gate decides before anything is sent: paths by where they lead, termin
   assert.equal(window.asked.at(-1).params.command, "ls");
 });
 
+test("a patch is decided on by the files that stand in it, and sent as those files and nothing else", limit, async (t) => {
+  const it = await serve(t);
+  const window = await editor(t, it);
+  let count = 0;
+  const ask = async (patch) => {
+    const id = `patch-${count++}`;
+    await it.call("POST", "/actions", { id, action: "fs.patch", params: { patch, path: "harmless.txt", files: [{ change: "create", path: "../out.txt", hunks: [] }] }, runtime: window.id, wait: 0 });
+    const { state, outcome } = await it.until(`/actions/${id}`, (one) => ["ended", "asking"].includes(one.state));
+    return outcome?.kind ?? outcome?.status ?? state;
+  };
+  const change = (name, more = "") => `--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-a\n+b\n${more}`;
+  assert.equal(await ask(change("in.txt")), "done");
+  assert.deepEqual(window.asked.at(-1).params, { files: [{ change: "change", path: "in.txt", hunks: [{ start: 1, lines: ["-a\n", "+b\n"] }] }] });
+  const sent = window.asked.length;
+  for (const [patch, kind] of [
+    [change("in.txt", change(".git/hooks/pre-commit")), "denied"],
+    [change("in.txt", change("../out.txt")), "asking"],
+    ["--- /etc/hosts\n+++ /etc/hosts\n@@ -1 +1 @@\n-a\n+b\n", "outside_workspace"],
+    ["no patch at all", "invalid_params"],
+    [change("in.txt", "+stray\n"), "patch_failed"],
+  ]) assert.equal(await ask(patch), kind, patch);
+  assert.equal(window.asked.length, sent, "nothing was sent");
+});
+
 test("a window that closes in mid-action leaves it lost, and a cancelled action is told to stop", limit, async (t) => {
   const it = await serve(t);
   const window = await editor(t, it, { act: () => undefined });
