@@ -24,12 +24,9 @@ export function Conversation() {
   const asks = openAsks(conversation).filter(({ ask }) => !resolved.has(ask.approval.id));
   const current = asks[0]?.ask.approval.id;
 
+  // Whatever grows moves the end: words, terminals, folds. It is told once it is laid out, so that
+  // nothing has to be laid out twice for a frame.
   useLayoutEffect(() => {
-    const box = scroll.current;
-    if (box && atEnd.current) box.scrollTop = box.scrollHeight;
-  }, [conversation, pending, current]);
-  // What grows by itself (colours, terminals, folds) moves the end as well.
-  useEffect(() => {
     const box = scroll.current;
     const content = box?.firstElementChild;
     if (!box || !content) return;

@@ -16,8 +16,35 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
 });
 
 const BlockView = memo(function BlockView({ block }: { block: Block }) {
+  const [first] = block.tokens;
+  if (first && LISTS.has(first.type)) return createElement(first.tag, properties(first), items(block.tokens));
   return <>{render(block.tokens)}</>;
 });
+
+const LISTS: ReadonlySet<string> = new Set(["bullet_list_open", "ordered_list_open"]);
+
+/** A list grows at its end: what stands in the items before is not drawn again. */
+function items(tokens: Token[]): ReactNode[] {
+  const found: ReactNode[] = [];
+  let depth = 0;
+  let start = 1;
+  for (let at = 1; at < tokens.length - 1; at++) {
+    depth += tokens[at]?.nesting ?? 0;
+    if (depth > 0) continue;
+    const item = tokens.slice(start, at + 1);
+    const text = item.map((token) => `${token.type}${token.hidden ? "-" : "+"}${token.info}${token.content}`).join("\n");
+    found.push(<ItemView key={found.length} tokens={item} text={text} />);
+    start = at + 1;
+  }
+  return found;
+}
+
+const ItemView = memo(
+  function ItemView({ tokens }: { tokens: Token[]; text: string }) {
+    return <>{render(tokens)}</>;
+  },
+  (before, now) => before.text === now.text,
+);
 
 /** The elements that Markdown can become; everything else stays text. */
 const TAGS = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "s"]);
