@@ -83,8 +83,11 @@ test("file names, what files hold, what commands print and what tools answer are
   await idle(page);
   const folded = page.locator('.card-fold[aria-expanded="false"]');
   while ((await folded.count()) > 0) await folded.first().click();
-  await page.getByRole("button", { name: "Files", exact: true }).click();
-  await page.getByRole("complementary").getByRole("button", { name }).click();
+  await page.getByRole("region", { name: "Files" }).getByRole("button", { name: /^Files\b/ }).click();
+  await page.getByRole("region", { name: "Files" }).getByRole("button", { name }).click();
+  await page.getByRole("dialog").locator(".cm-content, .diff-line").first().waitFor();
+  const file = page.getByRole("button", { name: "The file as it is" });
+  if (await file.count()) await file.click();
   await page.getByRole("dialog").locator(".cm-content").waitFor();
   await page.keyboard.press("Escape");
   await harmless(page, it, requested);

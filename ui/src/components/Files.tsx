@@ -52,7 +52,7 @@ export const Files = memo(function Files({ session, changed }: { session: string
   };
   return (
     <section aria-label="Files">
-      <h2><button type="button" className="fold" aria-expanded={open} onClick={() => setOpen(!open)}><span aria-hidden="true">{open ? "▾" : "▸"}</span> Files{changed.length > 0 && <span className="badge" aria-label={`, ${changed.length} changed`}>{changed.length}</span>}</button></h2>
+      <h2><button type="button" className="fold" aria-expanded={open} onClick={() => setOpen(!open)}><span aria-hidden="true">{open ? "▾" : "▸"}</span> Files{changed.length > 0 && <span className="badge"><span className="sr">, </span>{changed.length}<span className="sr"> changed</span></span>}</button></h2>
       {open && <Folder path="." marks={marks} show={setFile} />}
       {file !== undefined && <FileDialog path={file} workspace={workspace} changed={marks.changed.get(file)} close={() => setFile(undefined)} />}
     </section>
