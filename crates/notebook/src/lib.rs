@@ -2,7 +2,7 @@
 //!
 //! Read [`NotebookEvent`] first: everything that can happen. [`Notebook`] is what it all amounts to;
 //! [`Notebook::apply`] takes one event in. [`Recorded`] is an event as the server tells it, with its
-//! word on who and when. `ipynb` reads and writes Jupyter's files.
+//! word on who and when. [`ipynb`] reads and writes Jupyter's files.
 //!
 //! Invariants:
 //! - No I/O, no clock, no async: the crate builds for wasm32, and ids and times are given to it.
@@ -20,6 +20,7 @@ mod cell;
 mod event;
 mod execution;
 mod id;
+pub mod ipynb;
 mod notebook;
 mod output;
 mod place;

@@ -151,6 +151,8 @@ pub enum ErrorKind {
     UnknownTool,
     /// Ward ended while a session was under way.
     Interrupted,
+    /// These events are gone; what they amounted to is kept.
+    Compacted,
 }
 
 impl ErrorKind {
@@ -228,7 +230,8 @@ impl ErrorKind {
             | Self::StreamFailed
             | Self::BadStream
             | Self::UnknownTool
-            | Self::Interrupted => -32000,
+            | Self::Interrupted
+            | Self::Compacted => -32000,
         }
     }
 
@@ -276,6 +279,7 @@ impl ErrorKind {
             | Self::Interrupted
             | Self::SeveralRuntimes
             | Self::BadPolicy => 409,
+            Self::Compacted => 410,
             Self::TooLarge | Self::FrameTooLarge => 413,
             Self::WrongContentType => 415,
             // The request is well made; with this model nothing can come of it here.

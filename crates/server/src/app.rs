@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use broker::Broker;
 use gate::{Attachment, Gate};
+use notebooks::Notebooks;
 use protocol::{ErrorKind, Failure};
 use runner::Runner;
 use store::Store;
@@ -22,6 +23,7 @@ pub(crate) struct App<S: Store> {
     pub(crate) gate: Gate<S>,
     pub(crate) runner: Runner<S>,
     pub(crate) broker: Broker<S>,
+    pub(crate) notebooks: Notebooks<S>,
     pub(crate) tokens: Arc<Tokens>,
     /// Where Ward listens; nowhere, where it is the owner for the time of one command.
     pub(crate) address: Option<SocketAddr>,
@@ -32,11 +34,16 @@ pub(crate) struct App<S: Store> {
 }
 
 impl<S: Store> App<S> {
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "it is what an app is made of, once"
+    )]
     pub(crate) fn new(
         about: About,
         gate: Gate<S>,
         runner: Runner<S>,
         broker: Broker<S>,
+        notebooks: Notebooks<S>,
         tokens: Arc<Tokens>,
         address: Option<SocketAddr>,
         logins: Arc<Logins>,
@@ -46,6 +53,7 @@ impl<S: Store> App<S> {
             gate,
             runner,
             broker,
+            notebooks,
             tokens,
             address,
             logins,

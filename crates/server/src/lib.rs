@@ -41,6 +41,7 @@ use std::time::Instant;
 use axum::{Router, middleware};
 use broker::Broker;
 use gate::Gate;
+use notebooks::Notebooks;
 use protocol::sandbox::SandboxStatus;
 use runner::Runner;
 use store::Store;
@@ -73,6 +74,8 @@ pub struct Parts<S: Store> {
     pub runner: Runner<S>,
     /// Who knows the editors.
     pub broker: Broker<S>,
+    /// Who keeps the notebooks.
+    pub notebooks: Notebooks<S>,
     /// Who may talk to it.
     pub tokens: Arc<Tokens>,
     /// Where it listens; nothing, where there is no page to sign in to.
@@ -97,6 +100,7 @@ impl Server {
             gate,
             runner,
             broker,
+            notebooks,
             tokens,
             address,
         } = parts;
@@ -106,6 +110,7 @@ impl Server {
             gate,
             runner,
             broker,
+            notebooks,
             Arc::clone(&tokens),
             address,
             Arc::clone(&logins),

@@ -117,6 +117,7 @@ fn describe_answer(status: u16, answer: &Answer, generator: &mut SchemaGenerator
         Content::Asset => {
             json!({"text/javascript": text(), "text/css": text(), "image/svg+xml": text()})
         }
+        Content::Bytes => json!({"*/*": {}}),
         Content::Nothing => Value::Null,
     };
     let mut described = json!({"description": answer.what});

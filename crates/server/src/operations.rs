@@ -3,6 +3,11 @@
 
 use std::sync::Arc;
 
+use ::notebook::{ArtifactRef, Presence};
+use ::notebooks::{
+    Announced, Appended, Compacted, NotebookInfo, NotebookList, NotebookState, PostEvents,
+    PostNotebook, PostNotebookRuntime,
+};
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{self, MethodRouter};
@@ -27,8 +32,8 @@ use crate::assets;
 use crate::auth::Who;
 use crate::openapi;
 use crate::routes::{
-    actions, approvals, door, grants, health, inbox, ledger, login, page, roles, runtimes,
-    sessions, undo,
+    actions, approvals, door, grants, health, inbox, ledger, login, notebooks, page, roles,
+    runtimes, sessions, undo,
 };
 use crate::sse;
 
@@ -66,6 +71,7 @@ pub(crate) enum Content {
     Events,
     Page,
     Asset,
+    Bytes,
     Nothing,
 }
 
@@ -236,6 +242,66 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
         delete("/runtimes/{id}", "deleteRuntime", Persons, runtimes::unregister::<S>)
             .summary("Take a runtime off the list")
             .json::<RuntimeInfo>(200, "It is a runtime no longer"),
+        get("/notebooks", "getNotebooks", Actors, notebooks::list::<S>)
+            .summary("Your notebooks, the latest first")
+            .json::<NotebookList>(200, "The notebooks"),
+        post("/notebooks", "postNotebook", Persons, notebooks::make::<S>)
+            .summary("Make a notebook, empty or from an `.ipynb` file")
+            .body::<PostNotebook>()
+            .json::<NotebookInfo>(201, "The new notebook")
+            .fails(&[404, 503]),
+        get("/notebooks/{id}", "getNotebook", Actors, notebooks::get::<S>)
+            .summary("What the events of a notebook amount to, and up to which")
+            .json::<NotebookState>(200, "The notebook"),
+        delete("/notebooks/{id}", "deleteNotebook", Persons, notebooks::delete::<S>)
+            .summary("Delete a notebook, with all that is kept beside it. What ran stays in the ledger")
+            .json::<NotebookInfo>(200, "It is gone"),
+        get("/notebooks/{id}/events", "getNotebookEvents", Actors, notebooks::events::<S>)
+            .summary("All that happens in a notebook, from its beginning or from where you were; `presence` has no number")
+            .query::<sse::From>()
+            .events()
+            .fails(&[410, 503]),
+        post("/notebooks/{id}/events", "postNotebookEvents", Actors, notebooks::append::<S>)
+            .summary("Append events. Sent again, entries are appended once; `X-Ward-Runtime` shows that a runtime says them")
+            .body::<PostEvents>()
+            .json::<Appended>(200, "They are there")
+            .fails(&[409, 422, 503]),
+        get("/notebooks/{id}/ipynb", "getNotebookFile", Actors, notebooks::file::<S>)
+            .summary("A notebook as an `.ipynb` file of format 4")
+            .json::<serde_json::Map<String, serde_json::Value>>(200, "The file"),
+        post("/notebooks/{id}/compact", "compactNotebook", Persons, notebooks::compact::<S>)
+            .summary("Drop the events of a notebook so far; what they amount to is kept")
+            .json::<Compacted>(200, "What was dropped")
+            .fails(&[415]),
+        post("/notebooks/{id}/presence", "postPresence", Actors, notebooks::present::<S>)
+            .summary("Say where you are in a notebook. It is told to the others and never kept")
+            .body::<Presence>()
+            .answer(204, "It was told", Content::Nothing),
+        post("/notebooks/{id}/runtimes", "announceRuntime", Persons, notebooks::announce::<S>)
+            .summary("Announce a runtime of yours for a notebook. The newest has it")
+            .body::<PostNotebookRuntime>()
+            .json::<Announced>(201, "Its session, token and lease"),
+        post("/notebooks/{id}/runtimes/{session}/renew", "renewRuntime", Persons, notebooks::renew::<S>)
+            .summary("Say that a runtime session is still there")
+            .json::<Announced>(200, "Its lease is renewed")
+            .fails(&[415]),
+        delete("/notebooks/{id}/runtimes/{session}", "endRuntime", Persons, notebooks::end::<S>)
+            .summary("End a runtime session of a notebook")
+            .json::<notebooks::Ended>(200, "It is over"),
+        get("/notebooks/{id}/artifacts", "getArtifacts", Actors, notebooks::artifacts::<S>)
+            .summary("What is kept beside a notebook")
+            .json::<notebooks::ArtifactList>(200, "The artifacts"),
+        post("/notebooks/{id}/artifacts", "postArtifact", Persons, notebooks::keep::<S>)
+            .summary("Keep the bytes of the body beside a notebook, by their content")
+            .query::<notebooks::Name>()
+            .json::<ArtifactRef>(201, "What they are called")
+            .fails(&[408, 413, 415]),
+        get("/notebooks/{id}/artifacts/{digest}", "getArtifact", Actors, notebooks::artifact::<S>)
+            .summary("The bytes of an artifact, as a download")
+            .answer(200, "The bytes", Content::Bytes),
+        delete("/notebooks/{id}/artifacts/{digest}", "deleteArtifact", Persons, notebooks::drop_artifact::<S>)
+            .summary("Keep an artifact no longer")
+            .json::<ArtifactRef>(200, "It is gone"),
         get("/gate", "openGate", Actors, door::open::<S>)
             .summary("JSON-RPC with the gate, over a connection that is upgraded to `ward-gate`")
             .answer(101, "From here on, JSON-RPC in Content-Length frames", Content::Nothing)
@@ -372,6 +438,7 @@ fn failure(status: u16) -> &'static str {
         404 => "There is no such thing, or it is not yours",
         408 => "The body did not arrive in time",
         409 => "It is no longer as the request assumes",
+        410 => "What is asked for is gone; what it amounted to is kept",
         413 => "The body is too large",
         415 => "The body is not JSON",
         422 => "With this model nothing can come of it here",

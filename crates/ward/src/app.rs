@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use broker::Broker;
 use gate::runtime::{Launch, Look, Waiting};
 use gate::{Gate, GateOptions};
+use notebooks::Notebooks;
 use protocol::sandbox::SandboxStatus;
 use protocol::{Digest, Facts, Failure};
 use runner::Runner;
@@ -33,6 +34,7 @@ pub(crate) struct App {
     pub(crate) gate: Gate<SqliteStore>,
     pub(crate) runner: Runner<SqliteStore>,
     pub(crate) broker: Broker<SqliteStore>,
+    pub(crate) notebooks: Notebooks<SqliteStore>,
 }
 
 impl App {
@@ -55,17 +57,24 @@ impl App {
                 socket: folder.path().join(protocol::http::SOCKET_HOST),
             }),
         };
+        let kept = notebooks::Options {
+            data: folder.path().to_owned(),
+            lease: settings.lease,
+            workspace: workspace.to_owned(),
+        };
         let store = Arc::new(SqliteStore::open(folder)?);
         let gate = Gate::open(Arc::clone(&store), options).await?;
         let registry = Registry::new(&settings.providers, |name| std::env::var(name).ok());
         let runner = Runner::new(gate.clone(), registry, settings.models);
         let broker = Broker::open(Arc::clone(&store), editors).await?;
-        gate.connect(Arc::new(broker.clone()));
+        let notebooks = Notebooks::open(gate.clone(), kept).await?;
+        gate.connect(Arc::new(notebooks.beside(Arc::new(broker.clone()))));
         Ok(Self {
             store,
             gate,
             runner,
             broker,
+            notebooks,
         })
     }
 
@@ -94,6 +103,7 @@ impl App {
             gate: self.gate.clone(),
             runner: self.runner.clone(),
             broker: self.broker.clone(),
+            notebooks: self.notebooks.clone(),
             tokens: Arc::new(tokens),
             address,
         });

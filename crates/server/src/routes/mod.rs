@@ -8,6 +8,7 @@ pub(crate) mod health;
 pub(crate) mod inbox;
 pub(crate) mod ledger;
 pub(crate) mod login;
+pub(crate) mod notebooks;
 pub(crate) mod page;
 pub(crate) mod roles;
 pub(crate) mod runtimes;

@@ -17,6 +17,7 @@ use futures_util::StreamExt as _;
 use gate::runtime::Launch;
 use gate::{Actor, Gate, GateOptions};
 use hyper_util::rt::TokioIo;
+use notebooks::Notebooks;
 use protocol::Mode;
 use protocol::sandbox::{LayerStatus, SandboxStatus, Tier};
 use runner::Runner;
@@ -84,6 +85,11 @@ impl Ward {
         let workspace = folder.path().join("work");
         std::fs::create_dir(&workspace).unwrap();
         let data = DataFolder::own(&folder.path().join("data"), "a test").unwrap();
+        let kept = notebooks::Options {
+            data: data.path().to_owned(),
+            lease: Duration::from_secs(60),
+            workspace: workspace.clone(),
+        };
         let options = GateOptions {
             config,
             data: data.path().to_owned(),
@@ -103,7 +109,8 @@ impl Ward {
             .await
             .unwrap();
         let gate = Gate::open(store, options).await.unwrap();
-        gate.connect(Arc::new(broker.clone()));
+        let notebooks = Notebooks::open(gate.clone(), kept).await.unwrap();
+        gate.connect(Arc::new(notebooks.beside(Arc::new(broker.clone()))));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = Server::new(Parts {
@@ -115,6 +122,7 @@ impl Ward {
                 Models::default(),
             ),
             broker,
+            notebooks,
             tokens: Arc::clone(&tokens),
             address: Some(address),
         });

@@ -1,0 +1,15 @@
+//! Jupyter's files, format 4: into events, and out of a notebook.
+//!
+//! Nothing is lost on the way: what nobody knows is kept where it was, and what is written in
+//! another way than here goes out as it came, for as long as it is not changed.
+
+mod output;
+mod read;
+mod text;
+mod write;
+
+pub use read::{BadFile, read};
+pub use write::write;
+
+/// What is said about a cell of a type that Jupyter does not have: it is code with this.
+const OURS: &str = "ward";

@@ -1,0 +1,156 @@
+//! A file becomes events.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::text::{joined, split};
+use super::{OURS, output};
+use crate::cell::CellType;
+use crate::event::{CellCreated, Imported, NotebookEvent, NotebookMade};
+use crate::id::CellId;
+use crate::place::Place;
+
+/// Why a file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadFile {
+    /// Another format.
+    #[error(
+        "This is no notebook of format 4, but {0}. `jupyter nbconvert --to notebook` makes one of it."
+    )]
+    Format(String),
+    /// Something in it is not as the format has it.
+    #[error("`{0}` of the notebook is not as format 4 has it.")]
+    Shape(String),
+}
+
+/// The events that make a notebook of a file, the first being that it was made.
+pub fn read(file: &Map<String, Value>) -> Result<Vec<NotebookEvent>, BadFile> {
+    match file.get("nbformat").and_then(Value::as_u64) {
+        Some(4) => {}
+        Some(other) => return Err(BadFile::Format(format!("format {other}"))),
+        None => return Err(BadFile::Format("something that names no format".to_owned())),
+    }
+    let shape = |what: &str| BadFile::Shape(what.to_owned());
+    let minor = file.get("nbformat_minor").and_then(Value::as_u64);
+    let minor = minor.ok_or_else(|| shape("nbformat_minor"))?;
+    let metadata = match file.get("metadata") {
+        Some(Value::Object(metadata)) => metadata.clone(),
+        _ => return Err(shape("metadata")),
+    };
+    let cells = file.get("cells").and_then(Value::as_array);
+    let cells = cells.ok_or_else(|| shape("cells"))?;
+    let title = metadata.get("title").and_then(Value::as_str);
+    let mut events = vec![NotebookEvent::NotebookMade(NotebookMade {
+        title: title.unwrap_or_default().chars().take(200).collect(),
+        nbformat_minor: minor,
+        extra: without(file, &["nbformat", "nbformat_minor", "metadata", "cells"]),
+        metadata,
+    })];
+    let mut taken = HashSet::new();
+    for ((number, cell), place) in cells.iter().enumerate().zip(Place::spread(cells.len())) {
+        let cell = cell.as_object();
+        let cell = cell.ok_or_else(|| BadFile::Shape(format!("cells[{number}]")))?;
+        read_cell(number, cell, place, minor, &mut taken, &mut events)?;
+    }
+    Ok(events)
+}
+
+fn read_cell(
+    number: usize,
+    cell: &Map<String, Value>,
+    place: Place,
+    minor: u64,
+    taken: &mut HashSet<String>,
+    events: &mut Vec<NotebookEvent>,
+) -> Result<(), BadFile> {
+    let shape = |what: &str| BadFile::Shape(format!("cells[{number}].{what}"));
+    let source = cell.get("source").ok_or_else(|| shape("source"))?;
+    let text = joined(source).ok_or_else(|| shape("source"))?;
+    let metadata = match cell.get("metadata") {
+        Some(Value::Object(metadata)) => metadata.clone(),
+        Some(_) => return Err(shape("metadata")),
+        None => Map::new(),
+    };
+    let mut extra = without(
+        cell,
+        &[
+            "cell_type",
+            "metadata",
+            "source",
+            "id",
+            "outputs",
+            "execution_count",
+        ],
+    );
+    // What would go out in another way than it came is kept beside.
+    if split(&text) != *source {
+        extra.insert("source".to_owned(), source.clone());
+    }
+    let ours = metadata.get(OURS).and_then(|said| said.get("cell_type"));
+    let cell_type = match (
+        cell.get("cell_type").and_then(Value::as_str),
+        ours.and_then(Value::as_str),
+    ) {
+        (Some("code"), Some("sql")) => CellType::Sql,
+        (Some("code"), Some("ai")) => CellType::Ai,
+        (Some("code"), _) => CellType::Code,
+        (Some("markdown"), _) => CellType::Markdown,
+        (Some("raw"), _) => CellType::Raw,
+        (Some(other), _) => {
+            extra.insert("cell_type".to_owned(), other.into());
+            CellType::Raw
+        }
+        (None, _) => return Err(shape("cell_type")),
+    };
+    let given = cell.get("id").and_then(Value::as_str);
+    let usable = given.filter(|id| !taken.contains(*id));
+    let cell_id = match usable.and_then(|id| CellId::new(id).ok()) {
+        Some(id) => id,
+        None => (number + 1..)
+            .filter_map(|number| CellId::new(format!("cell-{number}")).ok())
+            .find(|id| !taken.contains(id.as_str()))
+            .ok_or_else(|| shape("id"))?,
+    };
+    if let Some(id) = cell.get("id")
+        && (minor < 5 || *id != cell_id.as_str())
+    {
+        extra.insert("id".to_owned(), id.clone());
+    }
+    taken.insert(cell_id.to_string());
+    events.push(NotebookEvent::CellCreated(CellCreated {
+        cell_id: cell_id.clone(),
+        cell_type,
+        place,
+        source: text,
+        metadata,
+        extra,
+    }));
+    let outputs = match cell.get("outputs") {
+        Some(Value::Array(outputs)) => {
+            let outputs = outputs.iter().map(Value::as_object);
+            let outputs: Option<Vec<_>> = outputs.collect();
+            outputs.ok_or_else(|| shape("outputs"))?
+        }
+        Some(_) => return Err(shape("outputs")),
+        None => Vec::new(),
+    };
+    let execution_count = cell.get("execution_count").and_then(Value::as_u64);
+    if !outputs.is_empty() || execution_count.is_some() {
+        events.push(NotebookEvent::Imported(Imported {
+            cell_id,
+            outputs: outputs.into_iter().map(output::read).collect(),
+            execution_count,
+        }));
+    }
+    Ok(())
+}
+
+fn without(all: &Map<String, Value>, known: &[&str]) -> Map<String, Value> {
+    let unknown = all
+        .iter()
+        .filter(|(name, _)| !known.contains(&name.as_str()));
+    unknown
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,28 @@
+//! Text as files have it: in one piece, or line by line.
+
+use serde_json::Value;
+
+/// The text, whichever way it is written.
+pub(super) fn joined(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(lines) => lines.iter().map(Value::as_str).collect(),
+        _ => None,
+    }
+}
+
+/// Line by line, each with its end.
+pub(super) fn split(text: &str) -> Value {
+    text.split_inclusive('\n').collect()
+}
+
+/// Whether a medium is JSON itself, and not text about something.
+pub(super) fn is_json(media_type: &str) -> bool {
+    media_type == "application/json" || media_type.ends_with("+json")
+}
+
+/// Whether a medium is written line by line.
+pub(super) fn is_lines(media_type: &str) -> bool {
+    media_type.starts_with("text/")
+        || matches!(media_type, "application/javascript" | "image/svg+xml")
+}

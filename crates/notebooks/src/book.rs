@@ -1,0 +1,438 @@
+//! One notebook: its state in memory, its events in the store, who follows it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gate::Actor;
+use notebook::{Notebook, NotebookEvent, Recorded, SessionId, Snapshot};
+use protocol::{ErrorKind, Failure};
+use store::replica::{Entry, EventId, Fold as _};
+use store::{Event, Millis, Seq, Store};
+use tokio::sync::{broadcast, watch};
+
+use crate::check::{self, Speaker};
+use crate::index::Line;
+use crate::log::{Log, recorded, told, written};
+use crate::sessions::Lease;
+use crate::wire::{Appended, Compacted, NotebookInfo, PostEvents, Present};
+
+/// Who writes what Ward itself says.
+pub(crate) const WARD: &str = "ward";
+/// How many events are at hand for whoever follows.
+const RECENT: usize = 1_024;
+/// How many wait for one who is slow to hear who is there.
+const PASSING: usize = 64;
+/// How many events are told at a time.
+const PAGE: usize = 256;
+/// With so many segments behind it, a notebook is compacted by itself.
+const MAX_SEGMENTS: usize = 500;
+
+/// Something that is told and never kept.
+pub type Passing = Present;
+
+/// One notebook.
+pub struct Book<S: Store> {
+    pub(crate) id: String,
+    info: Mutex<NotebookInfo>,
+    /// Whoever holds it appends: one after the other.
+    turn: tokio::sync::Mutex<Log<S>>,
+    /// For those who read beside it.
+    reading: Mutex<Arc<Log<S>>>,
+    state: Mutex<Snapshot>,
+    recent: Mutex<VecDeque<Arc<Event>>>,
+    head: watch::Sender<Seq>,
+    passing: broadcast::Sender<Passing>,
+    pub(crate) leases: Mutex<HashMap<SessionId, Lease>>,
+    gone: watch::Sender<bool>,
+}
+
+impl<S: Store> std::fmt::Debug for Book<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Book").field("id", &self.id).finish()
+    }
+}
+
+/// What was appended, and what Ward has to do about it.
+pub(crate) struct Taken {
+    pub(crate) appended: Appended,
+    /// The events that were new, with who said them.
+    pub(crate) new: Vec<NotebookEvent>,
+}
+
+impl<S: Store> Book<S> {
+    /// Opens what is in the store.
+    pub(crate) async fn open(
+        store: Arc<S>,
+        info: NotebookInfo,
+        bases: Vec<u64>,
+    ) -> Result<Self, Failure> {
+        let log = Log::new(Arc::clone(&store), info.id.clone(), bases.clone());
+        let reading = Log::new(store, info.id.clone(), bases);
+        let state = log.open().await?;
+        Ok(Self {
+            id: info.id.clone(),
+            info: Mutex::new(info),
+            turn: tokio::sync::Mutex::new(log),
+            reading: Mutex::new(Arc::new(reading)),
+            recent: Mutex::default(),
+            head: watch::Sender::new(state.seq),
+            state: Mutex::new(state),
+            passing: broadcast::Sender::new(PASSING),
+            leases: Mutex::default(),
+            gone: watch::Sender::new(false),
+        })
+    }
+
+    /// About it.
+    #[must_use]
+    pub fn info(&self) -> NotebookInfo {
+        lock(&self.info).clone()
+    }
+
+    /// What its events amount to, and up to which.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        lock(&self.state).clone()
+    }
+
+    /// Looks at the state without a copy of it.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Notebook) -> T) -> T {
+        look(&lock(&self.state).state)
+    }
+
+    /// Told of every event.
+    #[must_use]
+    pub fn heads(&self) -> watch::Receiver<Seq> {
+        self.head.subscribe()
+    }
+
+    /// Told who is there.
+    #[must_use]
+    pub fn passing(&self) -> broadcast::Receiver<Passing> {
+        self.passing.subscribe()
+    }
+
+    /// Ready when it was deleted.
+    pub async fn gone(&self) {
+        let mut gone = self.gone.subscribe();
+        // The sender lives in `self`.
+        let _ = gone.wait_for(|gone| *gone).await;
+    }
+
+    /// Says where somebody is.
+    pub fn present(&self, actor: &Actor, presence: notebook::Presence) -> Result<(), Failure> {
+        if presence.client.len() > 100 {
+            return Err(
+                Failure::new(ErrorKind::InvalidParams, "`client` has at most 100 bytes.")
+                    .with("field", "client"),
+            );
+        }
+        // Nobody may be listening.
+        let _ = self.passing.send(Present {
+            actor: actor.name(),
+            presence,
+        });
+        Ok(())
+    }
+
+    /// Events after `after`, in order, some at a time.
+    pub async fn events(&self, after: Seq) -> Result<Vec<Arc<Event>>, Failure> {
+        {
+            let recent = lock(&self.recent);
+            if let Some(first) = recent.front()
+                && first.seq <= after.next()
+            {
+                let passed = after.next().get() - first.seq.get();
+                let passed = usize::try_from(passed).unwrap_or(usize::MAX);
+                return Ok(recent.iter().skip(passed).take(PAGE).cloned().collect());
+            }
+        }
+        let log = Arc::clone(&lock(&self.reading));
+        let mut events = Vec::new();
+        for event in log.read(after, PAGE).await? {
+            let seq = event.seq;
+            // What an older Ward wrote is told in today's words.
+            events.push(Arc::new(told(&recorded(event)?, seq)));
+        }
+        Ok(events)
+    }
+
+    /// Appends what an actor says, once. Where they speak for a runtime, `session` is it.
+    pub(crate) async fn post(
+        &self,
+        actor: &Actor,
+        session: Option<&SessionId>,
+        asked: PostEvents,
+    ) -> Result<Taken, Failure> {
+        let name = actor.name();
+        let mut log = self.turn.lock().await;
+        let (head, mut next) = {
+            let state = lock(&self.state);
+            (state.seq, state.state.clone())
+        };
+        let entries = with_ids(asked.entries, asked.events)?;
+        let mut new = Vec::with_capacity(entries.len());
+        for (id, event) in entries {
+            if next.owner_of(&id.writer).is_some_and(|owner| owner != name) {
+                return Err(Failure::new(
+                    ErrorKind::Forbidden,
+                    "Somebody else writes under this name. Choose another `writer`.",
+                )
+                .with("field", "writer"));
+            }
+            if next.has(&id) {
+                self.must_be_same(&id, &event)?;
+                continue;
+            }
+            let speaker = Speaker { actor, session };
+            check::may(&next, &speaker, &event)?;
+            let follow = check::follows(&next, &event);
+            for (actor, event) in std::iter::once((name.as_str(), event))
+                .chain(follow.into_iter().map(|event| (WARD, event)))
+            {
+                let id = match actor == WARD {
+                    true => ward_id(&next),
+                    false => id.clone(),
+                };
+                new.push(take(&mut next, id, event, actor));
+            }
+        }
+        if new.is_empty() {
+            return Ok(Taken {
+                appended: Appended {
+                    head: head.get(),
+                    appended: 0,
+                },
+                new: Vec::new(),
+            });
+        }
+        if asked
+            .expected
+            .is_some_and(|expected| expected != head.get())
+        {
+            return Err(Failure::new(
+                ErrorKind::Conflict,
+                format!("The notebook is at event {head}: others were first. Read on from there and try again."),
+            )
+            .with("head", head.get()));
+        }
+        self.write(&mut log, head, next, new).await
+    }
+
+    /// Appends what Ward says of it. `say` looks at the notebook as it is then; nothing is appended
+    /// where it has nothing to say.
+    pub(crate) async fn say(
+        &self,
+        say: impl FnOnce(&Notebook) -> Vec<NotebookEvent>,
+    ) -> Result<Taken, Failure> {
+        let mut log = self.turn.lock().await;
+        let (head, mut next) = {
+            let state = lock(&self.state);
+            (state.seq, state.state.clone())
+        };
+        let mut new = Vec::new();
+        for event in say(&next) {
+            let id = ward_id(&next);
+            new.push(take(&mut next, id, event, WARD));
+        }
+        if new.is_empty() {
+            return Ok(Taken {
+                appended: Appended {
+                    head: head.get(),
+                    appended: 0,
+                },
+                new: Vec::new(),
+            });
+        }
+        self.write(&mut log, head, next, new).await
+    }
+
+    async fn write(
+        &self,
+        log: &mut Log<S>,
+        head: Seq,
+        next: Notebook,
+        new: Vec<Recorded>,
+    ) -> Result<Taken, Failure> {
+        let events = new.iter().map(written).collect::<Result<_, _>>()?;
+        let mut batch = vec![log.append(head, events)?];
+        let titled = new.iter().rev().find_map(|recorded| match &recorded.event {
+            NotebookEvent::NotebookTitled(event) => Some(event.title.clone()),
+            _ => None,
+        });
+        if let Some(title) = &titled {
+            let (id, title) = (self.id.clone(), title.clone());
+            batch.push(Line::Titled { id, title }.append()?);
+        }
+        log.write(batch).await?;
+        if let Some(title) = titled {
+            lock(&self.info).title = title;
+        }
+        let mut at = head;
+        {
+            let mut recent = lock(&self.recent);
+            for recorded in &new {
+                at = at.next();
+                recent.push_back(Arc::new(told(recorded, at)));
+            }
+            let surplus = recent.len().saturating_sub(RECENT);
+            recent.drain(..surplus);
+        }
+        let snapshot = Snapshot {
+            seq: at,
+            state: next,
+        };
+        *lock(&self.state) = snapshot.clone();
+        self.head.send_replace(at);
+        // The events are there; that the next start is quicker is not worth a failure.
+        if let Err(failure) = self.keep_short(log, &snapshot).await {
+            tracing::warn!(%failure, "a notebook's snapshot could not be written");
+        }
+        Ok(Taken {
+            appended: Appended {
+                head: at.get(),
+                appended: new.len(),
+            },
+            new: new.into_iter().map(|recorded| recorded.event).collect(),
+        })
+    }
+
+    async fn keep_short(&self, log: &mut Log<S>, snapshot: &Snapshot) -> Result<(), Failure> {
+        let before = log.bases().len();
+        log.cut_if_long(snapshot).await?;
+        if log.bases().len() > MAX_SEGMENTS {
+            self.drop_old(log).await?;
+        }
+        if log.bases().len() != before {
+            self.read_from(log);
+        }
+        Ok(())
+    }
+
+    async fn drop_old(&self, log: &mut Log<S>) -> Result<(), Failure> {
+        log.drop_old().await?;
+        let through = log.bases().first().copied().unwrap_or_default();
+        lock(&self.info).compacted = Some(Compacted {
+            through,
+            events: through,
+        });
+        let mut recent = lock(&self.recent);
+        recent.retain(|event| event.seq.get() > through);
+        Ok(())
+    }
+
+    fn read_from(&self, log: &Log<S>) {
+        let bases = log.bases().to_vec();
+        let log = Log::new(Arc::clone(log.store()), self.id.clone(), bases);
+        *lock(&self.reading) = Arc::new(log);
+    }
+
+    /// Keeps what all events so far amount to, drops them, and says what it dropped.
+    pub(crate) async fn compact(&self) -> Result<Compacted, Failure> {
+        let mut log = self.turn.lock().await;
+        let snapshot = self.snapshot();
+        log.cut(&snapshot).await?;
+        self.drop_old(&mut log).await?;
+        self.read_from(&log);
+        let info = self.info();
+        Ok(info.compacted.unwrap_or(Compacted {
+            through: 0,
+            events: 0,
+        }))
+    }
+
+    /// Everything that is there of it goes.
+    pub(crate) async fn delete(&self) -> Result<(), Failure> {
+        let log = self.turn.lock().await;
+        let id = self.id.clone();
+        log.write(vec![Line::Deleted { id }.append()?]).await?;
+        let streams = log.streams()?;
+        self.gone.send_replace(true);
+        let removed = log.store().remove(streams).await;
+        removed.map_err(crate::index::failed)
+    }
+
+    /// Refuses another event under an id that was used; what is too long ago to be at hand is taken
+    /// to be the same.
+    fn must_be_same(&self, id: &EventId, event: &NotebookEvent) -> Result<(), Failure> {
+        let recent = lock(&self.recent);
+        let same = recent.iter().rev().find_map(|known| {
+            let known: Recorded = serde_json::from_value(known.data.clone()).ok()?;
+            (known.id == *id).then_some(known.event)
+        });
+        match same {
+            Some(known) if known != *event => Err(Failure::new(
+                ErrorKind::Conflict,
+                format!(
+                    "Event {} of `{}` was another one. An id is used once.",
+                    id.number, id.writer
+                ),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Gives ids to the events that have none.
+fn with_ids(
+    entries: Vec<crate::wire::PostEntry>,
+    events: Vec<NotebookEvent>,
+) -> Result<Vec<(EventId, NotebookEvent)>, Failure> {
+    if entries.iter().any(|entry| {
+        let writer = &entry.id.writer;
+        writer.is_empty() || writer.len() > 100 || entry.id.number == 0
+    }) {
+        return Err(Failure::new(
+            ErrorKind::InvalidParams,
+            "`writer` has 1 to 100 bytes, and `number` is counted from 1.",
+        )
+        .with("field", "id"));
+    }
+    let mut all: Vec<_> = entries
+        .into_iter()
+        .map(|entry| {
+            let id = EventId {
+                writer: entry.id.writer,
+                number: entry.id.number,
+            };
+            (id, entry.event)
+        })
+        .collect();
+    if !events.is_empty() {
+        let writer = format!("http-{}", gate::new_id()?);
+        for (number, event) in (1..).zip(events) {
+            let writer = writer.clone();
+            all.push((EventId { writer, number }, event));
+        }
+    }
+    Ok(all)
+}
+
+fn ward_id(notebook: &Notebook) -> EventId {
+    EventId {
+        writer: WARD.to_owned(),
+        number: notebook.last_of(WARD) + 1,
+    }
+}
+
+fn take(notebook: &mut Notebook, id: EventId, event: NotebookEvent, actor: &str) -> Recorded {
+    let at: Millis = gate::now();
+    let entry = Entry {
+        id,
+        event,
+        actor: Some(actor.to_owned()),
+        at: Some(at),
+    };
+    notebook.apply(&entry);
+    Recorded {
+        id: entry.id,
+        event: entry.event,
+        actor: actor.to_owned(),
+        at,
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,219 @@
+//! A notebook's events in the store: segments, each behind a snapshot of all before it, so that a
+//! start reads one snapshot and one segment, and what is old can go segment by segment.
+
+use std::sync::Arc;
+
+use notebook::{Notebook, Recorded, Snapshot};
+use protocol::{ErrorKind, Failure};
+use serde_json::json;
+use store::replica::Fold as _;
+use store::{Append, Event, Expected, Json, NewEvent, Seq, Store, StreamName};
+
+use crate::index::{Line, failed, name};
+
+/// After so many events a new segment begins.
+pub(crate) const SEGMENT: u64 = 2_000;
+/// How many events are read at a time.
+const PAGE: usize = 1_000;
+
+/// The events of one notebook.
+pub(crate) struct Log<S: Store> {
+    store: Arc<S>,
+    id: String,
+    /// Where the segments begin, in order.
+    bases: Vec<u64>,
+}
+
+impl<S: Store> Log<S> {
+    pub(crate) fn new(store: Arc<S>, id: String, bases: Vec<u64>) -> Self {
+        Self { store, id, bases }
+    }
+
+    /// What all events amount to.
+    pub(crate) async fn open(&self) -> Result<Snapshot, Failure> {
+        let base = self.base();
+        let mut snapshot = Snapshot {
+            seq: Seq::new(base),
+            state: Notebook::default(),
+        };
+        if base > 0 {
+            let stream = self.snapshot(base)?;
+            let kept = self.store.tail(&stream, 1).await.map_err(failed)?;
+            let kept = kept.into_iter().next().ok_or_else(|| missing(&self.id))?;
+            snapshot = serde_json::from_value(kept.data).map_err(|error| unreadable(&error))?;
+        }
+        loop {
+            let events = self.read(snapshot.seq, PAGE).await?;
+            if events.is_empty() {
+                return Ok(snapshot);
+            }
+            for event in events {
+                let seq = event.seq;
+                snapshot.state.apply(&recorded(event)?.into());
+                snapshot.seq = seq;
+            }
+        }
+    }
+
+    /// Events after `after`, in order, at most `limit`; fewer at the end of a segment.
+    ///
+    /// Refuses (`compacted`) where they are gone.
+    pub(crate) async fn read(&self, after: Seq, limit: usize) -> Result<Vec<Event>, Failure> {
+        let after = after.get();
+        // What follows the last event of a segment is in the next.
+        let mut bases = self.bases.iter().copied().rev();
+        let Some(base) = bases.find(|base| *base <= after) else {
+            return Err(Failure::new(
+                ErrorKind::Compacted,
+                "These events are gone; what they amounted to is kept. Read the notebook, and go on from its `seq`.",
+            )
+            .with("from", self.bases.first().copied().unwrap_or_default()));
+        };
+        let stream = self.segment(base)?;
+        let found = self.store.read(&stream, Seq::new(after - base), limit);
+        let mut found = found.await.map_err(failed)?;
+        for event in &mut found {
+            event.seq = Seq::new(event.seq.get() + base);
+        }
+        Ok(found)
+    }
+
+    /// For a batch: these events, at the end.
+    pub(crate) fn append(&self, head: Seq, events: Vec<NewEvent>) -> Result<Append, Failure> {
+        let base = self.base();
+        Ok(Append {
+            stream: self.segment(base)?,
+            expected: Expected::Head(Seq::new(head.get() - base)),
+            events,
+        })
+    }
+
+    pub(crate) async fn write(&self, batch: Vec<Append>) -> Result<(), Failure> {
+        self.store.append(batch).await.map(drop).map_err(failed)
+    }
+
+    /// Begins a new segment where the last is long enough.
+    pub(crate) async fn cut_if_long(&mut self, snapshot: &Snapshot) -> Result<(), Failure> {
+        match snapshot.seq.get() - self.base() >= SEGMENT {
+            true => self.cut(snapshot).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Begins a new segment: the snapshot and the word of it are there together or not at all.
+    pub(crate) async fn cut(&mut self, snapshot: &Snapshot) -> Result<(), Failure> {
+        let base = snapshot.seq.get();
+        if base == self.base() {
+            return Ok(());
+        }
+        let text = serde_json::to_string(snapshot).map_err(|error| unreadable(&error))?;
+        let kept = Append {
+            stream: self.snapshot(base)?,
+            expected: Expected::Any,
+            events: vec![NewEvent {
+                kind: "notebook.snapshot".to_owned(),
+                at: gate::now(),
+                data: Json::from_text(text),
+            }],
+        };
+        let id = self.id.clone();
+        let line = Line::Cut { id, base }.append()?;
+        self.write(vec![kept, line]).await?;
+        let before = self.base();
+        self.bases.push(base);
+        // Only the last snapshot is ever read.
+        if before > 0 {
+            let old = vec![self.snapshot(before)?];
+            if let Err(error) = self.store.remove(old).await {
+                tracing::warn!(%error, "an old snapshot could not be removed");
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops every segment but the last, and says so first.
+    pub(crate) async fn drop_old(&mut self) -> Result<(), Failure> {
+        let base = self.base();
+        let id = self.id.clone();
+        self.write(vec![Line::Compacted { id, base }.append()?])
+            .await?;
+        let old: Vec<u64> = self.bases.iter().copied().filter(|b| *b < base).collect();
+        self.bases = vec![base];
+        let streams = old.into_iter().map(|base| self.segment(base));
+        let streams: Vec<StreamName> = streams.collect::<Result<_, _>>()?;
+        self.store.remove(streams).await.map_err(failed)
+    }
+
+    /// Everything that is there of it.
+    pub(crate) fn streams(&self) -> Result<Vec<StreamName>, Failure> {
+        let mut streams = Vec::new();
+        for base in &self.bases {
+            streams.push(self.segment(*base)?);
+        }
+        if self.base() > 0 {
+            streams.push(self.snapshot(self.base())?);
+        }
+        Ok(streams)
+    }
+
+    /// Where the segments begin.
+    pub(crate) fn bases(&self) -> &[u64] {
+        &self.bases
+    }
+
+    pub(crate) fn store(&self) -> &Arc<S> {
+        &self.store
+    }
+
+    fn base(&self) -> u64 {
+        self.bases.last().copied().unwrap_or(0)
+    }
+
+    fn segment(&self, base: u64) -> Result<StreamName, Failure> {
+        name(&format!("notebook/{}/{base}", self.id))
+    }
+
+    fn snapshot(&self, base: u64) -> Result<StreamName, Failure> {
+        name(&format!("notebook/{}/snapshot/{base}", self.id))
+    }
+}
+
+/// An event as it is written.
+pub(crate) fn written(recorded: &Recorded) -> Result<NewEvent, Failure> {
+    let text = serde_json::to_string(recorded).map_err(|error| unreadable(&error))?;
+    Ok(NewEvent {
+        kind: recorded.event.kind().to_owned(),
+        at: recorded.at,
+        data: Json::from_text(text),
+    })
+}
+
+/// An event as it was written, in today's words.
+pub(crate) fn recorded(event: Event) -> Result<Recorded, Failure> {
+    serde_json::from_value(event.data).map_err(|error| unreadable(&error))
+}
+
+/// An event of the store, told in today's words.
+pub(crate) fn told(event: &Recorded, seq: Seq) -> Event {
+    Event {
+        seq,
+        kind: event.event.kind().to_owned(),
+        at: event.at,
+        data: json!(event),
+    }
+}
+
+fn missing(id: &str) -> Failure {
+    Failure::new(
+        ErrorKind::Internal,
+        format!("The snapshot of the notebook {id} is missing."),
+    )
+}
+
+fn unreadable(error: &serde_json::Error) -> Failure {
+    tracing::error!(%error, "an event of a notebook cannot be read");
+    Failure::new(
+        ErrorKind::Internal,
+        "An event of this notebook cannot be read; a newer Ward may have written it. Ward's log says which.",
+    )
+}

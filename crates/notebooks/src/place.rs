@@ -1,0 +1,338 @@
+//! Where the gate runs a cell: the runtime session that has the notebook.
+
+use std::sync::Arc;
+
+use gate::runtime::{Output, Permit, Runtime, Waiting};
+use notebook::{
+    Execution, ExecutionAssigned, ExecutionId, ExecutionState, Notebook, NotebookEvent,
+    RuntimeSession, SessionId, SessionState,
+};
+use policy::Confinement;
+use protocol::facts::CellFact;
+use protocol::method::InitializeResult;
+use protocol::runtime::{RuntimeHealth, RuntimeInfo};
+use protocol::{ActionName, Digest, ErrorKind, Facts, Failure};
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use store::Store;
+
+use crate::book::Book;
+
+/// What stands before a notebook's id where a runtime is chosen.
+pub(crate) const PREFIX: &str = "notebook:";
+
+/// The parameters of `cell.execute`.
+#[derive(Debug, Deserialize)]
+struct Params {
+    execution_id: ExecutionId,
+}
+
+/// The runtime of a notebook, as the gate sees it.
+pub(crate) struct Place<S: Store>(pub(crate) Arc<Book<S>>);
+
+impl<S: Store> Runtime for Place<S> {
+    fn confinement(&self) -> Confinement {
+        // Of several that could be asked for, the weakest counts.
+        let confined = self.0.look(|notebook| {
+            let mut active = notebook.sessions().iter().filter(|one| one.is_active());
+            active.all(|session| session.capabilities.confined)
+        });
+        match confined {
+            true => Confinement::Kernel,
+            false => Confinement::Absent,
+        }
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        action: &'a str,
+        params: &'a Value,
+    ) -> Waiting<'a, Result<Facts, Failure>> {
+        Box::pin(std::future::ready(self.facts(action, params)))
+    }
+
+    fn execute(&self, permit: Permit, _: Output) -> Waiting<'_, Result<Box<RawValue>, Failure>> {
+        Box::pin(self.run(permit))
+    }
+
+    fn about(&self) -> Waiting<'_, Result<Arc<InitializeResult>, Failure>> {
+        Box::pin(std::future::ready(Err(Failure::new(
+            ErrorKind::NotCapable,
+            "A notebook's runtime runs the notebook's cells and nothing else.",
+        ))))
+    }
+
+    fn status(&self) -> RuntimeInfo {
+        let info = self.0.info();
+        let session = self.0.look(|notebook| notebook.active(None).cloned());
+        match session {
+            Some(session) => about(&self.0.id, &info.workspace, &info.title, &session),
+            None => RuntimeInfo {
+                state: RuntimeHealth::Away,
+                ..nobody(&self.0.id, &info.workspace, &info.title)
+            },
+        }
+    }
+
+    fn stop(&self) -> Waiting<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl<S: Store> Place<S> {
+    fn facts(&self, action: &str, params: &Value) -> Result<Facts, Failure> {
+        let id = wanted(action, params)?;
+        self.0.look(|notebook| {
+            let run = notebook.execution(&id).ok_or_else(|| no_run(&id))?;
+            if run.state != ExecutionState::Requested {
+                return Err(done_already(&id));
+            }
+            let session = capable(notebook, run)?;
+            Ok(facts_of(&self.0.id, run, session))
+        })
+    }
+
+    /// Waits for its turn, assigns it, and waits for its end.
+    async fn run(&self, permit: Permit) -> Result<Box<RawValue>, Failure> {
+        let id = wanted(ActionName::CellExecute.as_str(), permit.params())?;
+        if permit.id() != action_id(&self.0.id, &id) {
+            return Err(Failure::new(
+                ErrorKind::Forbidden,
+                "A cell is run by an event `execution.requested` of its notebook, and in no other way.",
+            ));
+        }
+        let mut heads = self.0.heads();
+        let session = loop {
+            heads.borrow_and_update();
+            if let Some(session) = self.assign(&id, permit.facts()).await? {
+                break session;
+            }
+            changed(&mut heads).await?;
+        };
+        loop {
+            heads.borrow_and_update();
+            let run = self.0.look(|notebook| notebook.execution(&id).cloned());
+            let run = run.ok_or_else(|| no_run(&id))?;
+            if run.state.is_over() {
+                return outcome(&run, &session);
+            }
+            changed(&mut heads).await?;
+        }
+    }
+
+    /// Assigns a run if it is the next of its session's; nothing where others are before it.
+    async fn assign(
+        &self,
+        id: &ExecutionId,
+        decided: &Facts,
+    ) -> Result<Option<SessionId>, Failure> {
+        enum Turn {
+            Yes(SessionId),
+            NotYet,
+            Never(Failure),
+        }
+        let mut turn = Turn::NotYet;
+        self.0
+            .say(|notebook| {
+                turn = match self.turn(notebook, id, decided) {
+                    Ok(Some(session)) => Turn::Yes(session),
+                    Ok(None) => Turn::NotYet,
+                    Err(failure) => Turn::Never(failure),
+                };
+                match &turn {
+                    Turn::Yes(session) => {
+                        vec![NotebookEvent::ExecutionAssigned(ExecutionAssigned {
+                            execution_id: id.clone(),
+                            session_id: session.clone(),
+                        })]
+                    }
+                    Turn::NotYet | Turn::Never(_) => Vec::new(),
+                }
+            })
+            .await?;
+        match turn {
+            Turn::Yes(session) => Ok(Some(session)),
+            Turn::NotYet => Ok(None),
+            Turn::Never(failure) => Err(failure),
+        }
+    }
+
+    fn turn(
+        &self,
+        notebook: &Notebook,
+        id: &ExecutionId,
+        decided: &Facts,
+    ) -> Result<Option<SessionId>, Failure> {
+        let run = notebook.execution(id).ok_or_else(|| no_run(id))?;
+        if run.state != ExecutionState::Requested {
+            return Err(done_already(id));
+        }
+        let session = capable(notebook, run)?;
+        let found = facts_of(&self.0.id, run, session);
+        if found != *decided {
+            return Err(Failure::new(
+                ErrorKind::Changed,
+                "What would run is no longer what was decided on.",
+            )
+            .with("found", json!(found)));
+        }
+        // Whoever was asked for before, on the same runtime, is first.
+        let mut before = notebook
+            .queue()
+            .take_while(|other| other.execution_id != *id);
+        let waits = before.any(|other| match &other.session_id {
+            Some(other) => *other == session.session_id,
+            None => {
+                capable(notebook, other).is_ok_and(|other| other.session_id == session.session_id)
+            }
+        });
+        Ok((!waits).then(|| session.session_id.clone()))
+    }
+}
+
+/// The session that would run this.
+fn capable<'a>(notebook: &'a Notebook, run: &Execution) -> Result<&'a RuntimeSession, Failure> {
+    let Some(session) = notebook.active(run.runtime_type.as_deref()) else {
+        return Err(Failure::new(
+            ErrorKind::NoRuntime,
+            match &run.runtime_type {
+                Some(kind) => format!(
+                    "No {kind} runtime has this notebook. Start one, then run the cell again."
+                ),
+                None => {
+                    "No runtime has this notebook. Start one, then run the cell again.".to_owned()
+                }
+            },
+        ));
+    };
+    match session.capabilities.can(run.cell_type) {
+        true => Ok(session),
+        false => Err(Failure::new(
+            ErrorKind::NotCapable,
+            format!(
+                "The runtime `{}` does not run {} cells.",
+                session.runtime_id,
+                run.cell_type.as_str()
+            ),
+        )),
+    }
+}
+
+fn facts_of(notebook: &str, run: &Execution, session: &RuntimeSession) -> Facts {
+    Facts {
+        cell: Some(CellFact {
+            notebook_id: notebook.to_owned(),
+            cell_id: run.cell_id.to_string(),
+            execution_id: run.execution_id.to_string(),
+            language: match run.cell_type {
+                notebook::CellType::Code => session.runtime_type.clone(),
+                other => other.as_str().to_owned(),
+            },
+            digest: Digest::of(run.source.as_bytes()),
+        }),
+        word_of: Some(session.runtime_type.clone()),
+        ..Facts::default()
+    }
+}
+
+/// How a run ended, as the outcome of the action. A cell that failed was run.
+fn outcome(run: &Execution, session: &SessionId) -> Result<Box<RawValue>, Failure> {
+    let lost = |kind: &str| kind == "runtime_lost";
+    match (run.state, &run.failed) {
+        (ExecutionState::Cancelled, _) => Err(Failure::new(
+            ErrorKind::Cancelled,
+            "The cell was stopped because somebody wanted it.",
+        )),
+        (_, Some(failed)) if lost(&failed.kind) => {
+            Err(Failure::new(ErrorKind::RuntimeLost, failed.message.clone()))
+        }
+        (_, failed) => {
+            let result = match failed {
+                Some(failed) => {
+                    json!({"status": "failed", "session_id": session, "failed": failed})
+                }
+                None => json!({"status": "ok", "session_id": session}),
+            };
+            to_raw_value(&result)
+                .map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()))
+        }
+    }
+}
+
+/// The action's id of a run: sent again, it is the same.
+pub(crate) fn action_id(notebook: &str, execution: &ExecutionId) -> String {
+    // Both together are too long for an id.
+    let digest = Digest::of(format!("{notebook}/{execution}").as_bytes());
+    let short: String = digest.as_str().chars().skip(7).take(40).collect();
+    format!("cell-{short}")
+}
+
+pub(crate) fn about(
+    notebook: &str,
+    workspace: &str,
+    title: &str,
+    session: &RuntimeSession,
+) -> RuntimeInfo {
+    RuntimeInfo {
+        version: session.runtime_id.clone(),
+        confined: session.capabilities.confined,
+        state: match session.state {
+            SessionState::Starting => RuntimeHealth::Starting,
+            SessionState::Ready | SessionState::Busy => RuntimeHealth::Ready,
+            SessionState::Restarting => RuntimeHealth::Restarting,
+            SessionState::Terminated => RuntimeHealth::Stopped,
+        },
+        kind: session.runtime_type.clone(),
+        ..nobody(notebook, workspace, title)
+    }
+}
+
+fn nobody(notebook: &str, workspace: &str, title: &str) -> RuntimeInfo {
+    RuntimeInfo {
+        runtime_id: format!("{PREFIX}{notebook}"),
+        kind: "notebook".to_owned(),
+        workspace: workspace.to_owned(),
+        workspace_name: title.to_owned(),
+        state: RuntimeHealth::Away,
+        capabilities: vec![ActionName::CellExecute.as_str().to_owned()],
+        version: String::new(),
+        extension_version: String::new(),
+        confined: false,
+        restarts: 0,
+        process: None,
+    }
+}
+
+fn wanted(action: &str, params: &Value) -> Result<ExecutionId, Failure> {
+    if action != ActionName::CellExecute.as_str() {
+        return Err(Failure::new(
+            ErrorKind::NotCapable,
+            format!("A notebook's runtime cannot do {action}."),
+        ));
+    }
+    let params: Params = serde_json::from_value(params.clone())
+        .map_err(|error| Failure::new(ErrorKind::InvalidParams, error.to_string()))?;
+    Ok(params.execution_id)
+}
+
+async fn changed(heads: &mut tokio::sync::watch::Receiver<store::Seq>) -> Result<(), Failure> {
+    heads
+        .changed()
+        .await
+        .map_err(|_| Failure::new(ErrorKind::RuntimeLost, "The notebook was closed meanwhile."))
+}
+
+fn no_run(id: &ExecutionId) -> Failure {
+    Failure::new(
+        ErrorKind::Unknown,
+        format!("There is no run `{id}` in this notebook that waits."),
+    )
+}
+
+fn done_already(id: &ExecutionId) -> Failure {
+    Failure::new(
+        ErrorKind::Closed,
+        format!("The run `{id}` was assigned already, or is over."),
+    )
+}

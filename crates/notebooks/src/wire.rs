@@ -1,0 +1,156 @@
+//! What is asked and answered over HTTP.
+
+use notebook::{Capabilities, Notebook, NotebookEvent, Presence, SessionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Body of `POST /notebooks`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PostNotebook {
+    /// What people call it.
+    #[schemars(length(max = 200))]
+    pub title: Option<String>,
+    /// The workspace, by its absolute path: whose rules and roles count.
+    pub workspace: Option<String>,
+    /// Who else may use it, by name.
+    pub people: Vec<String>,
+    /// A whole `.ipynb` file, format 4, that it begins with.
+    pub ipynb: Option<Map<String, Value>>,
+}
+
+/// A notebook, as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotebookInfo {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub title: String,
+    /// Who made it.
+    pub owner: String,
+    /// Who else may use it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub people: Vec<String>,
+    /// The workspace whose rules and roles count.
+    pub workspace: String,
+    /// When it was made, in milliseconds since 1970.
+    pub made_at: u64,
+    /// What was dropped of its events; left out where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted: Option<Compacted>,
+}
+
+/// What was dropped of a notebook's events: what they amounted to is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compacted {
+    /// The last event that was dropped.
+    pub through: u64,
+    /// How many were, in all.
+    pub events: u64,
+}
+
+/// Answer of `GET /notebooks`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotebookList {
+    /// Yours, the latest first.
+    pub notebooks: Vec<NotebookInfo>,
+}
+
+/// Answer of `GET /notebooks/{id}`: what its events amount to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NotebookState {
+    /// About it.
+    pub notebook: NotebookInfo,
+    /// Up to which event this is; those after it are told by `GET /notebooks/{id}/events?from=`.
+    pub seq: u64,
+    /// The notebook.
+    pub state: Notebook,
+}
+
+/// Body of `POST /notebooks/{id}/events`: entries with the writer's ids, or events without.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PostEvents {
+    /// The number of the last event that is known. Where others came since, nothing is appended.
+    pub expected: Option<u64>,
+    /// Events with ids: sent again, they are appended once.
+    pub entries: Vec<PostEntry>,
+    /// Events that are given ids here.
+    pub events: Vec<NotebookEvent>,
+}
+
+/// An event with its id, as a replica has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PostEntry {
+    /// Which one.
+    pub id: PostId,
+    /// What happened.
+    pub event: NotebookEvent,
+}
+
+/// Which event this is: its writer, and its number there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PostId {
+    /// The replica that it was written to; no two have one name.
+    pub writer: String,
+    /// Counted from 1 there.
+    pub number: u64,
+}
+
+/// Answer of `POST /notebooks/{id}/events`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Appended {
+    /// The number of the last event now.
+    pub head: u64,
+    /// How many were new.
+    pub appended: usize,
+}
+
+/// Body of `POST /notebooks/{id}/runtimes`: a runtime announces itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostNotebookRuntime {
+    /// Which runtime, in its own words, such as `browser-echo`.
+    #[schemars(length(min = 1, max = 100))]
+    pub runtime_id: String,
+    /// What it runs, such as `python`.
+    #[schemars(regex(pattern = r"^[a-z][a-z0-9_-]{0,39}$"))]
+    pub runtime_type: String,
+    /// The person whose it is: you.
+    pub client_id: String,
+    /// What it can do.
+    #[serde(default)]
+    pub capabilities: Capabilities,
+    /// The session that it goes on with, where it was away and has its token still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+/// Answer of `POST /notebooks/{id}/runtimes` and of a renewal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Announced {
+    /// The session.
+    pub session_id: SessionId,
+    /// What shows that an event is this session's, in the header `X-Ward-Runtime`; only when it is
+    /// announced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// For how many seconds it is taken to be there; a renewal or an event of its own renews it.
+    pub lease_s: u64,
+    /// The number of the last event now.
+    pub head: u64,
+}
+
+/// Body of `POST /notebooks/{id}/presence`.
+pub type PostPresence = Presence;
+
+/// Somebody is in the notebook: told as an event `presence` without a number, and never kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Present {
+    /// Who authenticated.
+    pub actor: String,
+    /// Where they are.
+    #[serde(flatten)]
+    pub presence: Presence,
+}
