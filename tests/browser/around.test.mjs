@@ -145,8 +145,10 @@ test("the ledger shows what happened, can be filtered, and says that its chain i
   await page.getByText("Nothing fits.").waitFor();
   await page.getByLabel("Filter the ledger").fill("");
   // What happens meanwhile comes by itself.
-  await it.call("POST", "/actions", { action: "fs.list", params: {} });
+  await it.call("POST", "/actions", { action: "fs.list", params: { path: "." } });
   await rows.nth(1).waitFor();
+  // What was done is told by what was asked for.
+  await rows.first().getByText("fs.list .").waitFor();
 });
 
 test("the workspace's files can be looked at", limit, async (t) => {

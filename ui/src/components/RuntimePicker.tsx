@@ -61,7 +61,7 @@ const NEEDS: Record<Found["at"], string> = {
 /** Where a session runs; said only where that is not this machine. */
 export function RunsIn({ conversation }: { conversation: Conversation }) {
   const { runtime, awaits } = conversation;
-  if (awaits) return <span className="pill waits" title={awaits}><span className="pill-label">runs in</span> <b>waits for an editor</b></span>;
+  if (awaits) return <span className="pill waits" title={awaits}><b>waits for an editor</b></span>;
   if (!runtime) return null;
   return <span className="pill" title={runtime.workspace}><span className="pill-label">runs in</span> <b>{runtimeName(runtime.kind)}, {baseName(runtime.workspace)}</b></span>;
 }

@@ -120,6 +120,7 @@ export function Ledger() {
       return wanted.every((word) => text.includes(word));
     }).reverse();
   }, [entries, kind, words]);
+  const asked = useMemo(() => new Map((entries ?? []).flatMap((entry) => (entry.kind === "request" && entry.action_id ? [[entry.action_id, askedFor(entry)] as const] : []))), [entries]);
   const name = (id: string) => sessions.find((session) => session.session_id === id)?.title ?? id;
   return (
     <PlaceView title="Ledger" lead="What was asked, decided, answered and done. Each entry carries the hash of the one before it, so nobody can change one quietly.">
@@ -146,7 +147,7 @@ export function Ledger() {
                   <td className="numbers">{entry.seq}</td>
                   <td className="numbers">{clock(entry.at)}</td>
                   <td><span className={`tag ${tone(entry)}`}>{told(entry)}</span></td>
-                  <td className="about"><About entry={entry} /></td>
+                  <td className="about"><About entry={entry} asked={asked.get(entry.action_id ?? "")} /></td>
                   <td>{entry.role ? `${entry.role}, ` : ""}{entry.actor}</td>
                   <td className="ellipsis">{entry.session ? <a href={address({ at: "session", id: entry.session })}>{plain(name(entry.session))}</a> : ""}</td>
                 </tr>
@@ -180,18 +181,24 @@ function tone(entry: Entry): string {
   return ["deny", "failed", "denied", "gap"].includes(word) ? "no" : "";
 }
 
-function About({ entry }: { entry: Entry }) {
-  const { data } = entry;
+/** What was asked for, in a line. */
+function askedFor({ data }: Entry): string | undefined {
   const action = value(data, "action");
   const params = value(data, "params");
   const line = value(params, "command") ?? value(params, "path") ?? value(params, "pattern");
+  return typeof action === "string" ? `${action} ${typeof line === "string" ? line : ""}`.trim() : undefined;
+}
+
+function About({ entry, asked }: { entry: Entry; asked: string | undefined }) {
+  const { data } = entry;
   const rule = value(data, "rule", "text");
-  const words = typeof action === "string" ? `${action} ${typeof line === "string" ? line : ""}`
+  const itself = askedFor(entry);
+  const words = itself !== undefined ? itself
     : typeof rule === "string" ? `${String(value(data, "rule", "kind"))} ${rule} (${String(value(data, "rule", "file"))}:${String(value(data, "rule", "line"))})`
     : typeof value(data, "error") === "string" ? String(value(data, "error"))
     : typeof value(data, "pattern") === "string" ? String(value(data, "pattern"))
     : value(data, "exit_code") !== undefined ? `exit ${String(value(data, "exit_code"))}` : "";
-  return <details className="entry"><summary><Visible text={words.trim() || entry.action_id || entry.kind} /></summary><pre tabIndex={0} role="group" aria-label={`Entry ${entry.seq}`}><Visible text={JSON.stringify({ action_id: entry.action_id, ...(data as object), hash: entry.hash }, null, 2)} /></pre></details>;
+  return <details className="entry"><summary><Visible text={words.trim() || asked || entry.action_id || entry.kind} /></summary><pre tabIndex={0} role="group" aria-label={`Entry ${entry.seq}`}><Visible text={JSON.stringify({ action_id: entry.action_id, ...(data as object), hash: entry.hash }, null, 2)} /></pre></details>;
 }
 
 export function Runtimes() {
