@@ -58,6 +58,7 @@ test("a connected editor is chosen by its name, and the session acts there", lim
   await page.getByRole("button", { name: /^runs in/ }).click();
   const names = await page.getByRole("option").locator(".menu-name").allInnerTexts();
   assert.deepEqual(names.map((name) => name.replace(" ✓", "")).sort(), ["VS Code, invoices", "VS Code, orders", "VS Code, this workspace", "this machine"]);
+  assert.match(await page.getByRole("option", { name: /VS Code, invoices/ }).innerText(), /Connected · \S+\/invoices\. Nothing confines its commands, so they ask\./);
   await shot(page, "runtime-picker");
   await page.keyboard.press("Escape");
   await choose(/VS Code, invoices/);
@@ -126,6 +127,7 @@ test("an editor that leaves in mid-session is waited for, and the place shows it
   window.socket.close();
   await page.goto(`${it.url}/#/runtimes`);
   await page.locator(".panel", { hasText: "VS Code" }).getByText("away").waitFor();
+  await page.locator(".panel", { hasText: "VS Code" }).getByText("not confined").waitFor();
   await page.goto(`${it.url}/#/session/${session}`);
   await say(page, "Again.");
   await page.locator(".awaited").waitFor();

@@ -32,7 +32,7 @@ export function RuntimePicker() {
     options.push({
       value: runtime.runtime_id,
       name: `${runtimeName(runtime.kind)}, ${runtime.workspace_name || baseName(runtime.workspace)}`,
-      what: <>{ready ? "Connected" : "Not connected now: the session waits for it"} · <span className="mono">{runtime.workspace}</span>. What runs in its terminals asks.</>,
+      what: <>{ready ? "Connected" : "Not connected now: the session waits for it"} · <span className="mono">{runtime.workspace}</span>. {runtime.confined ? "Its commands are confined." : "Nothing confines its commands, so they ask."}</>,
     });
   }
   const need = find({ kind: "vscode" }, known, workspace);

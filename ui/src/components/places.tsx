@@ -224,7 +224,7 @@ export function Runtimes() {
       {(known ?? []).map((runtime, index) => (
         <section key={index} className="panel">
           <h2>{runtime.kind === "local" ? "Local runtime server" : runtimeName(runtime.kind)} {runtime.version} <span className={runtime.state === "ready" ? "tag ok" : "tag asks"}>{runtime.state}</span></h2>
-          <dl className="facts"><dt>Workspace</dt><dd className="mono"><Visible text={runtime.workspace} /></dd>{runtime.kind === "local" && <><dt>Restarts</dt><dd>{runtime.restarts}</dd></>}{runtime.extension_version && <><dt>Extension</dt><dd>{runtime.extension_version}</dd></>}{runtime.capabilities && runtime.capabilities.length > 0 && <><dt>It can do</dt><dd>{runtime.capabilities.join(", ")}</dd></>}{runtime.process && <><dt>Process</dt><dd>{runtime.process}</dd></>}</dl>
+          <dl className="facts"><dt>Workspace</dt><dd className="mono"><Visible text={runtime.workspace} /></dd>{runtime.kind === "local" && <><dt>Restarts</dt><dd>{runtime.restarts}</dd></>}{runtime.kind !== "local" && <><dt>Commands</dt><dd>{runtime.confined ? "confined by Ward" : <span className="warned">not confined: in the sandbox mode they ask</span>}</dd></>}{runtime.extension_version && <><dt>Extension</dt><dd>{runtime.extension_version}</dd></>}{runtime.capabilities && runtime.capabilities.length > 0 && <><dt>It can do</dt><dd>{runtime.capabilities.join(", ")}</dd></>}{runtime.process && <><dt>Process</dt><dd>{runtime.process}</dd></>}</dl>
         </section>
       ))}
     </PlaceView>
