@@ -232,6 +232,8 @@ impl<S: Store> Inner<S> {
             )
         })?;
         let mut record = Record::of(job, &self.redactor, now());
+        // Whoever reads of the question finds it.
+        let opening = self.opening.read().await;
         let recorded = match record.question(&approval) {
             Ok(()) => record.write(self).await,
             Err(error) => Err(error),
@@ -242,6 +244,7 @@ impl<S: Store> Inner<S> {
         }
         self.address(&mut approval, &job.person);
         let answer = self.put(approval, &job.person, lifts);
+        drop(opening);
         self.stir(&job.id);
         answer
     }
@@ -322,6 +325,7 @@ impl<S: Store> Inner<S> {
         let by = actor.name();
         let at = now();
         let mut made = Vec::new();
+        self.opened(id).await;
         let (open, resolved) = self.inbox.take(id, |open| {
             if open.person != person {
                 return Err(not_yours(id));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use protocol::approval::{Approval, GrantInfo};
 use protocol::{ErrorKind, Failure};
 use store::Store;
-use tokio::sync::broadcast;
+use tokio::sync::{RwLock, broadcast};
 
 use crate::actor::Actor;
 use crate::clients::{Attachment, Attention, Clients};
@@ -68,6 +68,8 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) actions: Actions,
     pub(crate) inbox: Inbox,
+    /// Held for reading between writing that something is asked and asking it.
+    pub(crate) opening: RwLock<()>,
     pub(crate) grants: Grants,
     pub(crate) clients: Clients,
     pub(crate) pending: Pending,
@@ -124,6 +126,7 @@ impl<S: Store> Gate<S> {
             redactor,
             actions: Actions::default(),
             inbox: Inbox::default(),
+            opening: RwLock::default(),
             clients: Clients::default(),
             jobs: Jobs::default(),
             workspaces: Mutex::default(),
@@ -166,9 +169,10 @@ impl<S: Store> Gate<S> {
         Ok(approvals)
     }
 
-    /// One of them.
-    pub fn approval(&self, actor: &Actor, id: &str) -> Result<Approval, Failure> {
+    /// One of them, also where it was written only just now.
+    pub async fn approval(&self, actor: &Actor, id: &str) -> Result<Approval, Failure> {
         let person = actor.must_be_person("see what a person is asked")?;
+        self.0.opened(id).await;
         let mut approval = self.0.inbox.get(person, id)?;
         self.0.address(&mut approval, person);
         Ok(approval)
@@ -292,6 +296,13 @@ impl<S: Store> Inner<S> {
         let workspace = Arc::new(Workspace::new(real.clone(), name, Arc::new(runtime)));
         workspaces.insert(real, Arc::clone(&workspace));
         Ok(workspace)
+    }
+
+    /// Waits, where this question is not known, until what is written as asked is asked.
+    pub(crate) async fn opened(&self, id: &str) {
+        if !self.inbox.is_open(id) {
+            drop(self.opening.write().await);
+        }
     }
 
     /// Says which client is asked first.

@@ -150,6 +150,10 @@ impl Inbox {
         }
     }
 
+    pub(crate) fn is_open(&self, id: &str) -> bool {
+        self.questions().open.contains_key(id)
+    }
+
     /// How many are open.
     pub(crate) fn count(&self) -> usize {
         self.questions().open.len()

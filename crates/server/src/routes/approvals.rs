@@ -29,7 +29,7 @@ pub(crate) async fn get<S: Store>(
     Person(caller): Person,
     Id(id): Id,
 ) -> Result<Response, HttpFailure> {
-    Ok(ok(&app.gate.approval(&caller.actor, &id)?))
+    Ok(ok(&app.gate.approval(&caller.actor, &id).await?))
 }
 
 /// `POST /approvals/{id}`: the person's answer.

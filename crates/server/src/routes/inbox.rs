@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -18,16 +17,11 @@ use store::{Event, Seq, Store};
 
 use crate::answer::ok;
 use crate::app::App;
-use crate::auth::{Person, now};
+use crate::auth::Person;
 use crate::connection::Connection;
 use crate::extract::{Id, Json, Params};
 use crate::failure::HttpFailure;
 use crate::sse::{self, Out, Over, Source};
-
-/// A question is written a moment before it can be answered: for what is so new, that is waited for.
-const NEW: u64 = 2000;
-const MOMENT: Duration = Duration::from_millis(5);
-const MOMENTS: usize = 40;
 
 /// Query of `GET /approvals/events`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -143,26 +137,12 @@ impl<S: Store> Inbox<S> {
         if shown.remove(id) {
             return Ok(());
         }
-        let open = self.settled(id, event.at.0).await;
+        let open = self.gate.approval(&self.actor, id).await;
         self.out.event(event).await?;
-        if let Some(approval) = open {
+        if let Ok(approval) = open {
             self.tell_route(approval).await?;
         }
         Ok(())
-    }
-
-    /// The question, if it is open: also where it was written only just now.
-    async fn settled(&self, id: &str, at: u64) -> Option<Approval> {
-        for _ in 0..MOMENTS {
-            match self.gate.approval(&self.actor, id) {
-                Ok(approval) => return Some(approval),
-                Err(failure) if failure.kind == ErrorKind::Unknown && now() < at + NEW => {
-                    tokio::time::sleep(MOMENT).await;
-                }
-                Err(_) => return None,
-            }
-        }
-        None
     }
 
     /// Tells which questions another client is asked first now.
