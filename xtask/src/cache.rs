@@ -20,7 +20,8 @@ impl Places {
     /// Finds them, and makes the cache folder.
     pub(crate) fn find() -> anyhow::Result<Self> {
         // Told by cargo when it runs this, not when it built it: two checkouts may share a cache.
-        let xtask = std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
+        let xtask =
+            std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
         let root = Path::new(&xtask)
             .parent()
             .context("xtask has no folder above it")?

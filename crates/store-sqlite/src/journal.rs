@@ -306,10 +306,7 @@ mod tests {
         journal.write(&[placed("a", 2, &["2"])]).unwrap();
         journal.settled().unwrap();
         let (_, found) = Journal::open(folder.path()).unwrap();
-        assert_eq!(
-            batches(found),
-            owned(vec![vec![placed("a", 2, &["2"])]])
-        );
+        assert_eq!(batches(found), owned(vec![vec![placed("a", 2, &["2"])]]));
     }
 
     #[test]

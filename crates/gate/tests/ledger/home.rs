@@ -58,7 +58,10 @@ impl Home {
             journal.map_or(0, |file| file.len()) == 0
         };
         let began = Instant::now();
-        while !["ward.journal-a", "ward.journal-b"].into_iter().all(is_empty) {
+        while !["ward.journal-a", "ward.journal-b"]
+            .into_iter()
+            .all(is_empty)
+        {
             assert!(began.elapsed() < Duration::from_secs(30));
             std::thread::sleep(Duration::from_millis(5));
         }
