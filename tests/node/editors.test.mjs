@@ -171,6 +171,29 @@ test("a session whose editor is not connected waits for it, and then works in it
   assert.deepEqual(names.filter((name) => /^(fs|terminal|editor)_/.test(name)).sort(), ALL.map((name) => name.replace(".", "_")).sort());
 });
 
+test("ward run chooses its runtime by kind or by id, and waits for one that is not connected", limit, async (t) => {
+  const it = await serve(t);
+  const run = (runtime) => {
+    const child = execFile(process.env.WARD_BIN, ["run", "--runtime", runtime, "--workspace", it.workspace, "--model", "offline", "read a.txt"], { env: environment(it) });
+    t.after(() => child.kill());
+    const said = { out: "", error: "" };
+    child.stdout.on("data", (text) => (said.out += text));
+    const waits = new Promise((resolve) => child.stderr.on("data", (text) => /Connect one/.test((said.error += text)) && resolve()));
+    return { waits, ended: once(child, "exit").then(([code]) => ({ code, ...said })) };
+  };
+  const early = run("vscode");
+  await early.waits;
+  const act = () => ({ ok: true, result: { content: "from the window\n", encoding: "utf-8", size: 16, digest: `sha256:${"0".repeat(64)}`, truncated: false } });
+  const window = await editor(t, it, { act });
+  for (const { ended } of [early, run(window.id)]) {
+    const { code, out, error } = await ended;
+    assert.equal(code, 0, error);
+    assert.match(out, /from the window/);
+  }
+  assert.deepEqual(window.asked.map(({ action }) => action), ["fs.read", "fs.read"]);
+  assert.equal((await run("No Such").ended).code, 2);
+});
+
 test("nobody without a token, and no agent, is let in; nobody registers another's connection or sees another's editor", limit, async (t) => {
   const it = await serve(t);
   const env = environment(it);

@@ -4,6 +4,7 @@
 //! bin/            ward, ward-layers-off, bench: in release
 //! server.mjs      the Node peer of the runtime server
 //! agents.mjs      the Node peer of sessions
+//! broker.mjs      the Node peer of the broker
 //! node_modules/   what npm has of the peers
 //! python3         for the peer from PyPI, where there is one that is new enough
 //! python-site/    that peer

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use protocol::gate::{Ask, Failed};
+use protocol::runtime::{LOCAL, RuntimeChoice, RuntimeNeed};
 use protocol::session::{
     Input, Limits, PostSession, SessionAnswer, SessionEvent, StopReason, ToolCalled,
 };
@@ -35,6 +36,7 @@ use crate::workspace;
     Examples:\n  \
     ward run \"list the files, then read README.md\"\n  \
     ward run --role architect --model claude-sonnet-4-5 \"how is this built?\"\n  \
+    ward run --runtime vscode \"open README.md\"\n  \
     git diff | ward run --json \"review this\" -")]
 pub(crate) struct Args {
     /// What the agent shall do; `-` beside it, or alone, adds what is on standard input
@@ -52,6 +54,11 @@ pub(crate) struct Args {
     /// How its actions may run, at the freest: sandbox or full
     #[arg(long, value_name = "MODE", default_value = "sandbox", value_parser = mode)]
     mode: Mode,
+
+    /// Where its actions run: `local`, a kind of editor that shows this folder, such as `vscode`, or
+    /// a runtime's id. One that is not connected is waited for
+    #[arg(long, value_name = "RUNTIME", default_value = "local", value_parser = runtime)]
+    runtime: RuntimeChoice,
 
     /// Tell everything as it happens, a line of JSON for each event
     #[arg(long)]
@@ -91,6 +98,23 @@ pub(crate) fn mode(text: &str) -> Result<Mode, String> {
     Mode::parse(text).ok_or_else(|| "it can be sandbox or full".to_owned())
 }
 
+/// A runtime by its id, or by what it is.
+fn runtime(text: &str) -> Result<RuntimeChoice, String> {
+    let is_id = text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id || text == LOCAL {
+        return Ok(RuntimeChoice::Id(text.to_owned()));
+    }
+    let good =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+    if text.is_empty() || text.len() > 40 || !text.bytes().all(good) {
+        return Err("it can be local, a kind such as vscode, or a runtime's id".to_owned());
+    }
+    Ok(RuntimeChoice::Need(RuntimeNeed {
+        kind: Some(text.to_owned()),
+        ..RuntimeNeed::default()
+    }))
+}
+
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let workspace = workspace::find(args.workspace.as_deref())?;
     let asked = PostSession {
@@ -99,7 +123,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         model: args.model,
         mode: Some(args.mode),
         workspace: Some(workspace.to_string_lossy().into_owned()),
-        runtime: None,
+        runtime: Some(args.runtime).filter(|choice| !choice.is_local()),
         stream: false,
         limits: Limits {
             turns: args.max_turns,
@@ -206,6 +230,7 @@ impl Telling {
                     came.output
                 ))?;
             }
+            SessionEvent::RuntimeAwaited(awaited) => self.did(&awaited.reason)?,
             SessionEvent::PermissionRequested(asked) => self.did(&format!(
                 "{} waits for an answer: ward approvals show {}",
                 asked.approval.action, asked.approval_id
