@@ -217,3 +217,102 @@ fn unreadable(error: &serde_json::Error) -> Failure {
         "An event of this notebook cannot be read; a newer Ward may have written it. Ward's log says which.",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use notebook::{CellSource, NotebookEvent};
+    use store::replica::EventId;
+    use store_sqlite::{DataFolder, SqliteStore};
+
+    use super::*;
+
+    /// Edits of one cell, so that what they amount to tells their number.
+    fn edit(number: u64) -> Recorded {
+        let event = match number {
+            1 => serde_json::from_value(json!({
+                "kind": "cell.created", "cell_id": "a", "cell_type": "code", "place": "V",
+            }))
+            .unwrap(),
+            number => NotebookEvent::CellSource(CellSource {
+                cell_id: notebook::CellId::new("a").unwrap(),
+                source: Some(number.to_string()),
+                splices: Vec::new(),
+            }),
+        };
+        Recorded {
+            id: EventId {
+                writer: "w".to_owned(),
+                number,
+            },
+            event,
+            actor: "person:ada".to_owned(),
+            at: store::Millis(number),
+        }
+    }
+
+    async fn append(log: &mut Log<SqliteStore>, snapshot: &mut Snapshot, count: u64) {
+        for _ in 0..count {
+            let new = edit(snapshot.seq.get() + 1);
+            let event = written(&new).unwrap();
+            let batch = vec![log.append(snapshot.seq, vec![event]).unwrap()];
+            log.write(batch).await.unwrap();
+            snapshot.state.apply(&new.into());
+            snapshot.seq = snapshot.seq.next();
+            log.cut_if_long(snapshot).await.unwrap();
+        }
+    }
+
+    async fn bases(store: &Arc<SqliteStore>) -> Vec<u64> {
+        let known = crate::index::read(store).await.unwrap();
+        known["n"].bases.clone()
+    }
+
+    #[tokio::test]
+    async fn a_start_reads_one_snapshot_and_one_segment_and_every_event_can_be_read_until_it_is_dropped()
+     {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::own(folder.path(), "a test").unwrap();
+        let store = Arc::new(SqliteStore::open(data).unwrap());
+        let info = crate::wire::NotebookInfo {
+            id: "n".to_owned(),
+            title: String::new(),
+            owner: "ada".to_owned(),
+            people: Vec::new(),
+            workspace: "/".to_owned(),
+            made_at: 0,
+            compacted: None,
+        };
+        let mut log = Log::new(Arc::clone(&store), "n".to_owned(), vec![0]);
+        log.write(vec![Line::Made { info }.append().unwrap()])
+            .await
+            .unwrap();
+        let mut snapshot = Snapshot::default();
+        append(&mut log, &mut snapshot, 2 * SEGMENT + 10).await;
+        assert_eq!(bases(&store).await, [0, SEGMENT, 2 * SEGMENT]);
+
+        // What is not read cannot matter: all but the last segment is taken away beneath it.
+        let again = Log::new(Arc::clone(&store), "n".to_owned(), bases(&store).await);
+        assert_eq!(again.open().await.unwrap(), snapshot);
+        let mut after = Seq::START;
+        loop {
+            let events = again.read(after, 700).await.unwrap();
+            let Some(last) = events.last() else { break };
+            assert_eq!(events[0].seq, after.next());
+            after = last.seq;
+        }
+        assert_eq!(after, snapshot.seq);
+        let old = vec![again.segment(0).unwrap(), again.segment(SEGMENT).unwrap()];
+        store.remove(old).await.unwrap();
+        assert_eq!(again.open().await.unwrap(), snapshot);
+
+        log.cut(&snapshot).await.unwrap();
+        log.drop_old().await.unwrap();
+        append(&mut log, &mut snapshot, 1).await;
+        let kept = Log::new(Arc::clone(&store), "n".to_owned(), bases(&store).await);
+        assert_eq!(kept.open().await.unwrap(), snapshot);
+        let gone = kept.read(Seq::START, 1).await.unwrap_err();
+        assert_eq!(gone.kind, ErrorKind::Compacted);
+        let last = kept.read(Seq::new(2 * SEGMENT + 10), 10).await.unwrap();
+        assert_eq!(last.len(), 1);
+    }
+}

@@ -197,13 +197,14 @@ impl<S: Store> Book<S> {
         Ok(taken.appended.appended > 0)
     }
 
-    /// Lets go of the leases of sessions that are over.
+    /// Lets go of the leases of sessions that are over. One that is only about to be announced is
+    /// not.
     pub(crate) fn tidy(&self) {
-        let active: Vec<SessionId> = self.look(|notebook| {
-            let active = notebook.sessions().iter().filter(|one| one.is_active());
-            active.map(|one| one.session_id.clone()).collect()
+        let over: Vec<SessionId> = self.look(|notebook| {
+            let over = notebook.sessions().iter().filter(|one| !one.is_active());
+            over.map(|one| one.session_id.clone()).collect()
         });
-        lock(&self.leases).retain(|session, _| active.contains(session));
+        lock(&self.leases).retain(|session, _| !over.contains(session));
     }
 
     /// Ends a session that is not heard of for too long.
