@@ -1,0 +1,292 @@
+//! Rich outputs: what a bundle of media types may be, and what kind of thing a media type is.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use notebook::{Bundle, Media};
+use serde_json::{Map, Value};
+
+/// The longest media type.
+const LONGEST: usize = 127;
+/// The most media types of one thing.
+const MOST: usize = 32;
+
+/// Base64 as kernels write it: with or without padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Why a bundle cannot be shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadBundle {
+    /// There is nothing in it.
+    #[error("There is nothing to show: a bundle has at least one media type.")]
+    Empty,
+    /// There is too much in it.
+    #[error("A bundle has at most {MOST} media types.")]
+    TooMany,
+    /// A media type cannot be one.
+    #[error("`{0}` is no media type, such as text/plain.")]
+    Type(String),
+    /// The content is not what its type says.
+    #[error("What is shown as {media_type} must be {wanted}.")]
+    Content {
+        /// The type.
+        media_type: String,
+        /// What its content has to be.
+        wanted: &'static str,
+    },
+}
+
+impl BadBundle {
+    /// The stable word.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        "invalid_params"
+    }
+}
+
+/// Whether it is text that people read, such as `text/plain` or `image/svg+xml`.
+#[must_use]
+pub fn is_text(media_type: &str) -> bool {
+    let essence = essence(media_type);
+    essence.starts_with("text/")
+        || essence.ends_with("+xml")
+        || matches!(
+            essence,
+            "application/javascript" | "application/xml" | "application/x-tex"
+        )
+}
+
+/// Whether it is HTML, which can run scripts: it is never shown in a page's own origin.
+#[must_use]
+pub fn is_html(media_type: &str) -> bool {
+    matches!(essence(media_type), "text/html" | "application/xhtml+xml")
+}
+
+/// Whether it is an image.
+#[must_use]
+pub fn is_image(media_type: &str) -> bool {
+    essence(media_type).starts_with("image/")
+}
+
+/// Whether it is JSON, also of a kind of its own, such as `application/vnd.vegalite.v5+json`.
+#[must_use]
+pub fn is_json(media_type: &str) -> bool {
+    let essence = essence(media_type);
+    essence == "application/json" || essence.ends_with("+json")
+}
+
+/// Whether it is neither text nor JSON, so that it is inline as base64.
+#[must_use]
+pub fn is_binary(media_type: &str) -> bool {
+    let essence = essence(media_type);
+    let family = essence.split('/').next().unwrap_or("");
+    match family {
+        "image" | "audio" | "video" | "font" => !is_text(media_type),
+        _ => matches!(
+            essence,
+            "application/pdf" | "application/octet-stream" | "application/zip"
+        ),
+    }
+}
+
+/// The type without its parameters.
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or("").trim()
+}
+
+/// Checks that a bundle can be shown: its types are types, and its contents are what they say.
+pub fn validate_media_bundle(bundle: &Bundle) -> Result<(), BadBundle> {
+    if bundle.data.is_empty() {
+        return Err(BadBundle::Empty);
+    }
+    if bundle.data.len() > MOST {
+        return Err(BadBundle::TooMany);
+    }
+    for (media_type, media) in &bundle.data {
+        if !is_media_type(media_type) {
+            let shown = media_type.escape_debug().take(80).collect();
+            return Err(BadBundle::Type(shown));
+        }
+        if let Some(wanted) = wrong(media_type, media) {
+            return Err(BadBundle::Content {
+                media_type: media_type.clone(),
+                wanted,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What the content should be, where it is not.
+fn wrong(media_type: &str, media: &Media) -> Option<&'static str> {
+    let value = match media {
+        Media::Inline(value) => value,
+        Media::Artifact(artifact) => {
+            let good = notebook::ArtifactRef::is_digest(&artifact.digest);
+            return (!good).then_some("an artifact with a sha256 digest");
+        }
+    };
+    if is_json(media_type) {
+        return None;
+    }
+    match value {
+        Value::String(text) if is_binary(media_type) => {
+            decode(text).is_none().then_some("base64 text")
+        }
+        Value::String(_) => None,
+        _ if is_binary(media_type) => Some("base64 text"),
+        _ if is_text(media_type) => Some("text"),
+        // What nobody knows may be anything.
+        _ => None,
+    }
+}
+
+/// The bytes of base64 text; line breaks in it are passed over, as kernels write them.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    let plain: String = text
+        .chars()
+        .filter(|letter| !letter.is_ascii_whitespace())
+        .collect();
+    BASE64.decode(plain).ok()
+}
+
+fn is_media_type(text: &str) -> bool {
+    let token = |part: &str| {
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        !part.is_empty() && part.bytes().all(good)
+    };
+    let printable = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    text.len() <= LONGEST
+        && text.bytes().all(printable)
+        && essence(text)
+            .split_once('/')
+            .is_some_and(|(family, kind)| token(family) && token(kind))
+}
+
+/// How many bytes a bundle holds inline.
+#[must_use]
+pub fn size(bundle: &Bundle) -> usize {
+    let inline = bundle.data.values().map(|media| match media {
+        Media::Inline(value) => length(value),
+        Media::Artifact(_) => 0,
+    });
+    inline.sum::<usize>() + bundle.metadata.values().map(length).sum::<usize>()
+}
+
+pub(crate) fn length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(length).sum::<usize>() + 2,
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| name.len() + length(value));
+            fields.sum::<usize>() + 2
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+/// A bundle as a kernel sent it: text in pieces is put together, and what cannot be shown is left
+/// out. Where nothing is left, that is said in its place.
+#[must_use]
+pub fn bundle_from_jupyter(data: Map<String, Value>, metadata: Map<String, Value>) -> Bundle {
+    let mut bundle = Bundle {
+        data: BTreeMap::new(),
+        metadata,
+    };
+    for (media_type, value) in data.into_iter().take(MOST) {
+        let value = match value {
+            Value::Array(pieces) if !is_json(&media_type) => {
+                Value::String(pieces.iter().filter_map(Value::as_str).collect())
+            }
+            value => value,
+        };
+        let media = Media::Inline(value);
+        if is_media_type(&media_type) && wrong(&media_type, &media).is_none() {
+            bundle.data.insert(media_type, media);
+        }
+    }
+    if bundle.data.is_empty() {
+        return Bundle::text("The kernel showed something that cannot be shown.");
+    }
+    bundle
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn bundle(data: Value) -> Bundle {
+        let data: Map<String, Value> = serde_json::from_value(data).unwrap();
+        let inline = data
+            .into_iter()
+            .map(|(name, value)| (name, Media::Inline(value)));
+        Bundle {
+            data: inline.collect(),
+            metadata: Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_bundle_is_what_its_types_say() {
+        let good = [
+            json!({"text/plain": "a"}),
+            json!({"text/html": "<b>a</b>", "text/plain": "a"}),
+            json!({"image/png": "iVBORw0KGgo=\n"}),
+            json!({"image/svg+xml": "<svg/>"}),
+            json!({"application/json": {"a": [1]}}),
+            json!({"application/vnd.vegalite.v5+json": {"mark": "bar"}}),
+            json!({"text/plain; charset=utf-8": "a"}),
+        ];
+        for data in good {
+            assert_eq!(
+                validate_media_bundle(&bundle(data.clone())),
+                Ok(()),
+                "{data}"
+            );
+        }
+        let bad = [
+            json!({}),
+            json!({"text": "a"}),
+            json!({"text/": "a"}),
+            json!({"text/pl ain": "a"}),
+            json!({"text/plain\n": "a"}),
+            json!({"text/html": {"a": 1}}),
+            json!({"image/png": "not base64!"}),
+            json!({"image/png": 7}),
+        ];
+        for data in bad {
+            assert!(
+                validate_media_bundle(&bundle(data.clone())).is_err(),
+                "{data}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_guards_tell_the_kinds_apart() {
+        assert!(is_text("text/csv") && is_text("image/svg+xml") && !is_text("image/png"));
+        assert!(is_html("text/html; charset=utf-8") && !is_html("text/plain"));
+        assert!(is_image("image/svg+xml") && !is_binary("image/svg+xml"));
+        assert!(is_binary("image/png") && is_binary("application/pdf"));
+        assert!(is_json("application/geo+json") && !is_json("text/json-like"));
+    }
+
+    #[test]
+    fn what_a_kernel_sends_is_put_together_and_the_bad_of_it_left_out() {
+        let data = json!({"text/plain": ["a\n", "b"], "image/png": 1, "no type": "x"});
+        let Value::Object(data) = data else { panic!() };
+        let read = bundle_from_jupyter(data, Map::new());
+        assert_eq!(read, Bundle::text("a\nb"));
+        let nothing = bundle_from_jupyter(Map::new(), Map::new());
+        assert_eq!(validate_media_bundle(&nothing), Ok(()));
+    }
+}
