@@ -171,6 +171,18 @@ impl<S: Store> Book<S> {
             (state.seq, state.state.clone())
         };
         let entries = with_ids(asked.entries, asked.events)?;
+        let is_new = entries.iter().any(|(id, _)| !next.has(id));
+        if is_new
+            && asked
+                .expected
+                .is_some_and(|expected| expected != head.get())
+        {
+            return Err(Failure::new(
+                ErrorKind::Conflict,
+                format!("The notebook is at event {head}: others were first. Read on from there and try again."),
+            )
+            .with("head", head.get()));
+        }
         let mut new = Vec::with_capacity(entries.len());
         for (id, event) in entries {
             if next.owner_of(&id.writer).is_some_and(|owner| owner != name) {
@@ -205,16 +217,6 @@ impl<S: Store> Book<S> {
                 },
                 new: Vec::new(),
             });
-        }
-        if asked
-            .expected
-            .is_some_and(|expected| expected != head.get())
-        {
-            return Err(Failure::new(
-                ErrorKind::Conflict,
-                format!("The notebook is at event {head}: others were first. Read on from there and try again."),
-            )
-            .with("head", head.get()));
         }
         self.write(&mut log, head, next, new).await
     }
@@ -254,6 +256,12 @@ impl<S: Store> Book<S> {
         next: Notebook,
         new: Vec<Recorded>,
     ) -> Result<Taken, Failure> {
+        if *self.gone.borrow() {
+            return Err(Failure::new(
+                ErrorKind::Unknown,
+                "The notebook was deleted meanwhile.",
+            ));
+        }
         let events = new.iter().map(written).collect::<Result<_, _>>()?;
         let mut batch = vec![log.append(head, events)?];
         let titled = new.iter().rev().find_map(|recorded| match &recorded.event {
@@ -357,8 +365,14 @@ impl<S: Store> Book<S> {
     fn must_be_same(&self, id: &EventId, event: &NotebookEvent) -> Result<(), Failure> {
         let recent = lock(&self.recent);
         let same = recent.iter().rev().find_map(|known| {
+            let named = known.data.get("id")?;
+            let same = named.get("writer")? == id.writer.as_str()
+                && named.get("number")?.as_u64() == Some(id.number);
+            if !same {
+                return None;
+            }
             let known: Recorded = serde_json::from_value(known.data.clone()).ok()?;
-            (known.id == *id).then_some(known.event)
+            Some(known.event)
         });
         match same {
             Some(known) if known != *event => Err(Failure::new(

@@ -11,7 +11,7 @@ use policy::Confinement;
 use protocol::facts::CellFact;
 use protocol::method::InitializeResult;
 use protocol::runtime::{RuntimeHealth, RuntimeInfo};
-use protocol::{ActionName, Digest, ErrorKind, Facts, Failure};
+use protocol::{ActionName, Digest, ErrorKind, Facts, Failure, Mode};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl<S: Store> Place<S> {
         let mut heads = self.0.heads();
         let session = loop {
             heads.borrow_and_update();
-            if let Some(session) = self.assign(&id, permit.facts()).await? {
+            if let Some(session) = self.assign(&id, &permit).await? {
                 break session;
             }
             changed(&mut heads).await?;
@@ -125,7 +125,7 @@ impl<S: Store> Place<S> {
     async fn assign(
         &self,
         id: &ExecutionId,
-        decided: &Facts,
+        permit: &Permit,
     ) -> Result<Option<SessionId>, Failure> {
         enum Turn {
             Yes(SessionId),
@@ -135,7 +135,7 @@ impl<S: Store> Place<S> {
         let mut turn = Turn::NotYet;
         self.0
             .say(|notebook| {
-                turn = match self.turn(notebook, id, decided) {
+                turn = match self.turn(notebook, id, permit) {
                     Ok(Some(session)) => Turn::Yes(session),
                     Ok(None) => Turn::NotYet,
                     Err(failure) => Turn::Never(failure),
@@ -162,7 +162,7 @@ impl<S: Store> Place<S> {
         &self,
         notebook: &Notebook,
         id: &ExecutionId,
-        decided: &Facts,
+        permit: &Permit,
     ) -> Result<Option<SessionId>, Failure> {
         let run = notebook.execution(id).ok_or_else(|| no_run(id))?;
         if run.state != ExecutionState::Requested {
@@ -170,7 +170,10 @@ impl<S: Store> Place<S> {
         }
         let session = capable(notebook, run)?;
         let found = facts_of(&self.0.id, run, session);
-        if found != *decided {
+        // What was let because it is confined does not run where it is not: another runtime may have
+        // come since.
+        let held = permit.mode() == Mode::Full || session.capabilities.confined;
+        if found != *permit.facts() || !held {
             return Err(Failure::new(
                 ErrorKind::Changed,
                 "What would run is no longer what was decided on.",
