@@ -145,10 +145,13 @@ test("one gate serves many workspaces, each with its own rules and runtime", lim
   const other = join(it.home, "other");
   await mkdir(other);
   await writeFile(join(other, "ward.toml"), '[[rules]]\ndeny = "fs.read(secret.txt)"\nreason = "theirs"\n');
-  for (const folder of [it.workspace, other]) await writeFile(join(folder, "secret.txt"), `in ${folder}`);
-  const read = (workspace) => it.execute("fs.read", { path: "secret.txt" }, { role: "backend", workspace });
-  assert.equal((await read(it.workspace)).content, `in ${it.workspace}`);
-  await assert.rejects(read(other), refused({ kind: "denied" }));
+  for (const folder of [it.workspace, other]) {
+    for (const name of ["secret.txt", "open.txt"]) await writeFile(join(folder, name), `${name} in ${folder}`);
+  }
+  const read = async (workspace, path) => (await it.execute("fs.read", { path }, { role: "backend", workspace })).content;
+  assert.equal(await read(it.workspace, "secret.txt"), `secret.txt in ${it.workspace}`);
+  await assert.rejects(read(other, "secret.txt"), refused({ kind: "denied" }));
+  assert.equal(await read(other, "open.txt"), `open.txt in ${other}`);
   const { runtimes } = await it.connection.sendRequest("runtime/status", {});
   assert.deepEqual(runtimes.map((runtime) => [runtime.workspace, runtime.state]), [[other, "ready"], [it.workspace, "ready"]]);
   assert.equal(new Set(runtimes.map((runtime) => runtime.process)).size, 2);
