@@ -209,15 +209,6 @@ impl<S: Store> Book<S> {
                 new.push(take(&mut next, id, event, actor));
             }
         }
-        if new.is_empty() {
-            return Ok(Taken {
-                appended: Appended {
-                    head: head.get(),
-                    appended: 0,
-                },
-                new: Vec::new(),
-            });
-        }
         self.write(&mut log, head, next, new).await
     }
 
@@ -237,15 +228,6 @@ impl<S: Store> Book<S> {
             let id = ward_id(&next);
             new.push(take(&mut next, id, event, WARD));
         }
-        if new.is_empty() {
-            return Ok(Taken {
-                appended: Appended {
-                    head: head.get(),
-                    appended: 0,
-                },
-                new: Vec::new(),
-            });
-        }
         self.write(&mut log, head, next, new).await
     }
 
@@ -256,6 +238,15 @@ impl<S: Store> Book<S> {
         next: Notebook,
         new: Vec<Recorded>,
     ) -> Result<Taken, Failure> {
+        if new.is_empty() {
+            return Ok(Taken {
+                appended: Appended {
+                    head: head.get(),
+                    appended: 0,
+                },
+                new: Vec::new(),
+            });
+        }
         if *self.gone.borrow() {
             return Err(Failure::new(
                 ErrorKind::Unknown,
