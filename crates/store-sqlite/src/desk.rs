@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use store::{Append, Event, Expected, Millis, NewEvent, Seq, StoreError, StreamName};
+use store::{Append, Event, Expected, NewEvent, Seq, StoreError, StreamName};
 
 use crate::journal::{Journal, Placed};
 use crate::writer::{failed, head};
@@ -103,7 +103,7 @@ fn told(seq: Seq, event: &NewEvent) -> Result<Event, StoreError> {
     Ok(Event {
         seq,
         kind: event.kind.clone(),
-        at: Millis(event.at.0),
+        at: event.at,
         data,
     })
 }

@@ -6,8 +6,8 @@
 //! that was killed, and goes into the database before anything else.
 //!
 //! A record is the length of its body, the body's checksum and the body: its number, and a batch
-//! with the place of every event. Numbers are in numbers' usual order, least byte first; a text is
-//! its length and its bytes.
+//! with the place of every event. A number is written with its least byte first, a text as its length
+//! and its bytes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
