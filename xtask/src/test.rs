@@ -164,7 +164,8 @@ fn wasm(places: &Places) -> anyhow::Result<()> {
         run::cargo(&places.root)
             .args(["check", "--target", target])
             .args(["--package", "protocol", "--package", "store"])
-            .args(["--package", "policy"]),
+            .args(["--package", "policy", "--package", "notebook"])
+            .args(["--package", "runtime-core"]),
         "These crates must not need an operating system: I/O belongs into the crates above them.",
     )
 }
