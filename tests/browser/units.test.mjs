@@ -1,6 +1,7 @@
 // The parts of the page that need no browser: events in, values out.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -15,8 +16,20 @@ async function load(...modules) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
-const { parser, Lines, readDiff, pieces, plain, Growing, safeLink, fold, empty, openAsks, find } =
-  await load("api/sse", "model/ansi", "text/diff", "text/visible", "markdown/blocks", "model/conversation", "model/place");
+const { parser, Lines, readDiff, pieces, plain, Growing, safeLink, fold, empty, openAsks, find, skillWords, wants, actorName } =
+  await load("api/sse", "model/ansi", "text/diff", "text/visible", "markdown/blocks", "model/conversation", "model/place", "text/words");
+
+test("every action that a role may do is told in plain words", async () => {
+  const { components } = JSON.parse(await readFile(join(ui, "openapi.json"), "utf8"));
+  const actions = components.schemas.ActionName.oneOf.map((action) => action.const);
+  assert.ok(actions.includes("fs.read"));
+  const groups = new Set(actions.map((action) => action.replace(/\.\w+$/, ".*")));
+  assert.deepEqual([...actions, ...groups].filter((skill) => skillWords(skill) === skill), []);
+  assert.equal(skillWords("fs.write(src/**)"), "write files in src/**");
+  const asked = actions.filter((action) => /^(fs|editor|cell)\./.test(action));
+  assert.deepEqual(asked.filter((action) => !wants(action).startsWith("wants to ")), []);
+  assert.deepEqual(["person:ada", "agent:ci", "ada"].map(actorName), ["ada", "ci", "ada"]);
+});
 
 test("server-sent events are read the same however they are cut", () => {
   const wire = ": alive\n\nid: 7\nevent: text.delta\ndata: {\"text\":\"a\\nb\"}\n\nevent: hello\r\ndata: {\"x\":\r\ndata: 1}\r\n\r\nid: 8\ndata: 2\n\n";

@@ -10,7 +10,7 @@ import { address } from "../model/route";
 import { useStore } from "../model/store";
 import { readDiff } from "../text/diff";
 import { plain } from "../text/visible";
-import { baseName, until, wants, within } from "../text/words";
+import { actorName, baseName, until, wants, within } from "../text/words";
 import { DiffView } from "./DiffView";
 import { Visible } from "./Visible";
 
@@ -283,7 +283,7 @@ function Touches({ approval }: { approval: Approval }) {
 
 /** How a question was closed, in a line. */
 export function Closed({ resolved }: { resolved: Resolved }) {
-  const by = resolved.by ? ` by ${plain(resolved.by)}` : "";
+  const by = resolved.by ? ` by ${plain(actorName(resolved.by))}` : "";
   const scope = resolved.scope === "session" ? "for this session" : resolved.scope === "workspace" ? "always in this workspace" : "once";
   const words = {
     allowed: `Allowed ${scope}${by}.`,

@@ -89,7 +89,25 @@ const DOES: Record<string, string> = {
   "fs.*": "read and change files",
   "terminal.run": "run commands",
   "terminal.open": "open terminals",
+  "terminal.write": "type into terminals",
+  "terminal.resize": "resize terminals",
+  "terminal.close": "close terminals",
+  "terminal.list": "list terminals",
+  "terminal.read": "read what terminals printed",
+  "terminal.stop": "stop commands",
   "terminal.*": "run commands and open terminals",
+  "editor.open": "open files in the editor",
+  "editor.selection": "see what is selected in the editor",
+  "editor.diagnostics": "see the editor's errors and warnings",
+  "editor.symbols": "look names up in the editor",
+  "editor.diff": "show changes in the editor",
+  "editor.format": "format files in the editor",
+  "editor.rename": "rename a name everywhere, in the editor",
+  "editor.command": "run the editor's commands",
+  "editor.task": "run the editor's tasks",
+  "editor.*": "use all that the editor can",
+  "cell.execute": "run cells of notebooks",
+  "cell.*": "run cells of notebooks",
   net: "reach hosts",
   wall: "go beyond the wall",
 };
@@ -118,10 +136,26 @@ const WANTS: Record<string, string> = {
   "fs.delete": "wants to delete",
   "terminal.run": "wants to run a command",
   "terminal.open": "wants to open a terminal",
+  "terminal.write": "wants to type into a terminal",
+  "editor.open": "wants to open a file in the editor",
+  "editor.selection": "wants to see what is selected in the editor",
+  "editor.diagnostics": "wants to see the editor's errors and warnings",
+  "editor.symbols": "wants to look a name up in the editor",
+  "editor.diff": "wants to show a change in the editor",
+  "editor.format": "wants to format a file in the editor",
+  "editor.rename": "wants to rename a name everywhere",
+  "editor.command": "wants to run a command of the editor's",
+  "editor.task": "wants to run a task of the editor's",
+  "cell.execute": "wants to run a cell",
 };
 
 export function wants(action: string): string {
   return WANTS[action] ?? `wants ${action}`;
+}
+
+/** Who acted or answered, by name: `person:ada` is Ada to people. */
+export function actorName(actor: string): string {
+  return actor.replace(/^(?:person|agent|runtime):/, "");
 }
 
 const RUNTIMES: Record<string, string> = { local: "the local runtime", vscode: "VS Code" };
