@@ -13,7 +13,7 @@ import { bytes, count, duration, within } from "../text/words";
 import { CopyButton } from "./CopyButton";
 import { Counts, DiffView } from "./DiffView";
 import { Output } from "./Output";
-import { Visible } from "./Visible";
+import { Sentence, Visible } from "./Visible";
 
 const Terminal = lazy(() => import("./Terminal"));
 
@@ -39,7 +39,7 @@ export const ActionCard = memo(function ActionCard({ call, workspace }: { call: 
         <button type="button" className="card-fold" aria-expanded={shown} onClick={() => setOpen(!shown)}>
           <span className={`mark is-${state}`} aria-hidden="true">{MARKS[state]}</span>
           <span className="sr">{STATES[state]}: </span>
-          {!command && <span className="verb">{action}</span>}
+          {action !== "terminal.run" && <span className="verb">{action}</span>}
           <span className="what"><Visible text={what} /></span>
         </button>
         <span className="meta"><Meta call={call} result={result} state={state} change={change} /></span>
@@ -133,7 +133,7 @@ function Body({ call, result, change, shown }: { call: Call; result: Result; cha
       {change?.replaced && <p className="card-note soft">The file was replaced by this. What it had before cannot be shown.</p>}
       {action.startsWith("terminal.") && <Printed call={call} result={result} shown={shown} />}
       {!change && !action.startsWith("terminal.") && output?.ok && <Plain call={call} result={result} />}
-      {output && !output.ok && <p className={output.kind === "denied" ? "card-note" : "card-note bad"}><Visible text={output.output} /></p>}
+      {output && !output.ok && <p className={output.kind === "denied" ? "card-note" : "card-note bad"}><Sentence text={output.output} /></p>}
       <Held result={result} />
     </>
   );

@@ -13,6 +13,7 @@ import { baseName, modeWords, skillWords } from "../text/words";
 import { Dialog } from "./Dialog";
 import { type Option, Picker } from "./Picker";
 import { RunsIn, RuntimePicker } from "./RuntimePicker";
+import { Sentence } from "./Visible";
 
 export const USUAL_ROLE = "system_agent";
 
@@ -144,8 +145,8 @@ function modelOptions(models: { default: string; providers: { provider: string; 
   if (models) add({ value: models.default, name: models.default, what: models.default === "offline" ? OFFLINE : "Where nobody chooses another." });
   for (const { provider, models: names, unusable } of models?.providers ?? []) {
     const named = names.filter((name) => !name.includes("…"));
-    for (const name of named) add({ value: provider === "offline" || name.includes("/") ? name : `${provider}/${name}`, name, disabled: Boolean(unusable), what: unusable ?? (provider === "offline" ? OFFLINE : provider) });
-    if (named.length === 0) add({ value: `${provider}/`, name: names.join(", ") || provider, disabled: true, what: unusable ?? `Write a name of ${provider} below.` });
+    for (const name of named) add({ value: provider === "offline" || name.includes("/") ? name : `${provider}/${name}`, name, disabled: Boolean(unusable), what: unusable ? <Sentence text={unusable} /> : provider === "offline" ? OFFLINE : provider });
+    if (named.length === 0) add({ value: `${provider}/`, name: names.join(", ") || provider, disabled: true, what: unusable ? <Sentence text={unusable} /> : `Write a name of ${provider} below.` });
   }
   add({ value: "offline", name: "offline", what: OFFLINE });
   if (!options.some((option) => option.value === chosen)) options.unshift({ value: chosen, name: chosen });
