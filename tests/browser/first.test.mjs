@@ -40,8 +40,8 @@ test("an answer streams in as Markdown, reasoning is folded, code can be copied"
   const gate = new Promise((resolve) => (go = resolve));
   scripted.turns.push([
     { reasoning: "First I count to three." },
-    { text: "## A heading\n\nSome **bold** text and a [link](https://example.org/x).\n\n- one\n" },
-    { text: "- two\n\n```js\nconst a = 1;\n", wait: gate },
+    { text: "## A heading\n\nSome **bold** text and a [link](https://example.org/x).\n\n- [x] one\n" },
+    { text: "- [ ] two\n\n```js\nconst a = 1;\n", wait: gate },
     { text: "```\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n" },
   ]);
   const it = await serve(t, { env: scripted.env });
@@ -50,7 +50,8 @@ test("an answer streams in as Markdown, reasoning is folded, code can be copied"
   await begin(it, page, "Show me.");
   // While it still streams, what is there is formatted already.
   await page.locator(".said strong", { hasText: "bold" }).waitFor();
-  assert.equal(await page.locator(".said article li, .said li").count(), 2);
+  assert.deepEqual(await page.locator(".said li").allTextContents(), ["☑ one", "☐ two"]);
+  await page.getByRole("img", { name: "done" }).waitFor();
   assert.equal(await page.locator(".said").getAttribute("aria-busy"), "true");
   go();
   await idle(page);

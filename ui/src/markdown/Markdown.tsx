@@ -57,7 +57,8 @@ function render(tokens: Token[]): ReactNode[] {
   tokens.forEach((token, index) => {
     const key = index;
     if (token.nesting === 1) {
-      stack.push({ tag: opened(token), props: { key, ...properties(token) }, children: [] });
+      const props = task(tokens, index) ? { key, className: "task" } : { key, ...properties(token) };
+      stack.push({ tag: opened(token), props, children: [] });
     } else if (token.nesting === -1) {
       const closed = stack.pop();
       if (!closed) return;
@@ -65,10 +66,19 @@ function render(tokens: Token[]): ReactNode[] {
       else if (closed.tag === "table") add(<div key={key} className="scroll" tabIndex={0} role="group" aria-label="Table">{createElement("table", null, ...closed.children)}</div>);
       else add(createElement(closed.tag, closed.props, ...closed.children));
     } else {
-      add(leaf(token, key));
+      const mark = task(tokens, index - 2);
+      if (mark) add(<span key={`${key}-mark`} className="tick" role="img" aria-label={mark === "[ ]" ? "to do" : "done"}>{mark === "[ ]" ? "☐" : "☑"}</span>);
+      add(leaf(token, key, mark?.length));
     }
   });
   return stack[0]?.children ?? [];
+}
+
+/** The mark that an item of a list of tasks begins with, where the item begins at `at`. */
+function task(tokens: Token[], at: number): string | undefined {
+  if (tokens[at]?.type !== "list_item_open" || tokens[at + 1]?.type !== "paragraph_open") return undefined;
+  const [first] = tokens[at + 2]?.children ?? [];
+  return first?.type === "text" ? /^\[[ xX]\](?= )/.exec(first.content)?.[0] : undefined;
 }
 
 function opened(token: Token): string | undefined {
@@ -87,10 +97,13 @@ function properties(token: Token): Record<string, unknown> {
   return align ? { className: `to-${align}` } : {};
 }
 
-function leaf(token: Token, key: number): ReactNode {
+/** `from` is where the words begin, behind the mark of a task. */
+function leaf(token: Token, key: number, from = 0): ReactNode {
   switch (token.type) {
-    case "inline":
-      return <span key={key} className="inline">{render(token.children ?? [])}</span>;
+    case "inline": {
+      const [first, ...rest] = render(token.children ?? []);
+      return <span key={key} className="inline">{typeof first === "string" ? first.slice(from) : first}{rest}</span>;
+    }
     case "text":
     case "html_inline":
     case "html_block":
