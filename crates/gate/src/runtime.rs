@@ -16,7 +16,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-pub use local::{Launch, LocalRuntime, Look, Looks};
+pub use local::{Launch, LocalRuntime, Near, Nearby};
 pub use output::{Output, Piece};
 
 /// Something that is waited for.

@@ -28,7 +28,7 @@ async fn an_agent_can_undo_nothing() {
         launch: Launch {
             program: "/bin/false".into(),
             arguments: Vec::new(),
-            looks: None,
+            near: None,
         },
         patience: Duration::from_secs(1),
     };

@@ -2,12 +2,10 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use protocol::action::ActionName;
-use protocol::facts::PathFact;
 use protocol::method::{
     ACTION_EXECUTE, ACTION_RESOLVE, Authority, EXIT, ExecuteParams, INITIALIZE, InitializeParams,
     InitializeResult, RUNTIME_STATUS, ResolveParams, ResolveResult, RuntimeState, SESSION_CLOSE,
@@ -21,11 +19,9 @@ use crate::action::Call;
 use crate::context::Context;
 use crate::executions::{Begun, Executions};
 use crate::output::Output;
-use crate::permit::{Permitted, other_facts};
 use crate::registry::{self, Prepared};
 use crate::runtime::Runtime;
 use crate::token::Token;
-use crate::workspace::refusal;
 
 /// How long the end of what is under way is waited for when the connection ends.
 const GRACE: Duration = Duration::from_secs(2);
@@ -252,26 +248,13 @@ impl Connection {
         let Some(expected) = params.expect else {
             return Ok((prepared, context));
         };
-        let found = prepared.resolve(Arc::clone(&context)).await?;
-        if found != expected {
-            return Err(other_facts(&expected, &found));
-        }
+        let looked_at = Arc::clone(&context);
+        prepared.refuse_other_facts(looked_at, &expected).await?;
         let Some(permit) = params.permit else {
             return Ok((prepared, context));
         };
         let wall = params.wall.unwrap_or_default();
-        let outside = |fact: &&PathFact| !context.grounds.is_inside(Path::new(&fact.path));
-        if let Some(fact) = expected.paths.iter().find(outside)
-            && !wall.beyond
-        {
-            return Err(refusal::outside(&fact.path, self.runtime.workspace()));
-        }
-        for widen in &wall.widen {
-            context.grounds.refuse_to_widen(Path::new(&widen.path))?;
-        }
-        tracing::debug!(digest = %permit.digest, mode = %permit.mode, "a gate permits an action");
-        let permitted = Permitted::new(permit.mode, wall, expected);
-        let context = context.of(params.session.as_deref()).permitted(permitted);
+        let context = context.permitted(&permit, wall, expected)?;
         Ok((prepared, Arc::new(context)))
     }
 

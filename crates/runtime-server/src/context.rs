@@ -1,14 +1,17 @@
 //! What the server holds for its actions.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use protocol::Failure;
+use protocol::facts::PathFact;
+use protocol::wall::{PermitParams, WallParams};
+use protocol::{Facts, Failure};
 use rpc::Remote;
 
 use crate::grounds::{Beyond, Grounds};
 use crate::permit::Permitted;
 use crate::terminal::{RoomSettings, Terminal, Terminals, Viewer};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, refusal};
 
 /// What one action can reach. Standalone it is the same for every action of a connection; behind a
 /// gate each request has its own.
@@ -77,12 +80,31 @@ impl Context {
         }
     }
 
-    /// The same, for what was permitted.
-    pub(crate) fn permitted(self, permit: Permitted) -> Self {
-        Self {
-            grounds: self.grounds.permitted(Arc::new(permit)),
-            ..self
+    /// The same, for what a gate permitted: these facts, behind this wall. Refuses a way out of
+    /// the workspace that was not permitted, and a wall that would open what is closed to all.
+    pub(crate) fn permitted(
+        &self,
+        permit: &PermitParams,
+        wall: WallParams,
+        facts: Facts,
+    ) -> Result<Self, Failure> {
+        let outside = |fact: &&PathFact| !self.grounds.is_inside(Path::new(&fact.path));
+        if let Some(fact) = facts.paths.iter().find(outside)
+            && !wall.beyond
+        {
+            let workspace = self.grounds.workspace().real();
+            return Err(refusal::outside(&fact.path, workspace));
         }
+        for widen in &wall.widen {
+            self.grounds.refuse_to_widen(Path::new(&widen.path))?;
+        }
+        tracing::debug!(digest = %permit.digest, mode = %permit.mode, "a gate permits an action");
+        let permitted = Permitted::new(permit.mode, wall, facts);
+        Ok(Self {
+            grounds: self.grounds.permitted(Arc::new(permitted)),
+            terminals: Arc::clone(&self.terminals),
+            viewer: self.viewer.clone(),
+        })
     }
 
     /// The terminal of this name, where whoever asks may know of it.

@@ -19,7 +19,7 @@ mod executions;
 pub mod fs;
 pub mod grounds;
 pub mod listen;
-mod look;
+mod near;
 pub mod output;
 pub mod permit;
 pub mod registry;
@@ -31,7 +31,7 @@ pub mod token;
 pub mod workspace;
 
 pub use listen::{ListenError, Listener, Reach, serve_listen};
-pub use look::Looker;
+pub use near::Near;
 pub use runtime::{Entrance, Runtime, RuntimeOptions};
 pub use signals::stop_on_signals;
 pub use stdio::{Reader, Writer, serve_stdio, standard_streams};

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::action::{Action, Call, Look, lost_thread};
 use crate::context::Context;
 use crate::fs;
+use crate::permit::other_facts;
 use crate::terminal;
 
 /// Every action there is. Adding one is its file and its line here.
@@ -78,6 +79,19 @@ impl Prepared {
             Ok(facts) => facts,
             Err(error) => Err(lost_thread(&error)),
         }
+    }
+
+    /// Refuses where it would no longer touch what was decided on.
+    pub(crate) async fn refuse_other_facts(
+        &self,
+        context: Arc<Context>,
+        expected: &Facts,
+    ) -> Result<(), Failure> {
+        let found = self.resolve(context).await?;
+        if found != *expected {
+            return Err(other_facts(expected, &found));
+        }
+        Ok(())
     }
 
     /// Does it; the result is JSON as it is sent.

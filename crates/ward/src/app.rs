@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use broker::Broker;
-use gate::runtime::{Launch, Look, Waiting};
+use gate::runtime::{Launch, Near, Waiting};
 use gate::{Gate, GateOptions};
 use notebooks::Notebooks;
+use protocol::method::ExecuteParams;
 use protocol::sandbox::SandboxStatus;
-use protocol::{Digest, Facts, Failure};
+use protocol::{ActionName, Digest, Facts, Failure};
 use runner::Runner;
 use runner::provider::Registry;
-use runtime_server::Looker;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use server::auth::Tokens;
 use server::{About, Parts, Server};
 use store_sqlite::{DataFolder, SqliteStore};
@@ -165,22 +166,30 @@ fn launch(data: &Path) -> anyhow::Result<Launch> {
     Ok(Launch {
         program,
         arguments: arguments.collect(),
-        looks: Some(Arc::new(move |workspace| {
-            let looker = Looker::open(workspace, &own)?;
-            Ok(Arc::new(Eyes(looker)) as Arc<dyn Look>)
+        near: Some(Arc::new(move |workspace| {
+            let near = runtime_server::Near::open(workspace, &own)?;
+            Ok(Arc::new(Here(near)) as Arc<dyn Near>)
         })),
     })
 }
 
 /// The runtime server's own code, in the gate's process.
-struct Eyes(Looker);
+struct Here(runtime_server::Near);
 
-impl Look for Eyes {
+impl Near for Here {
     fn look<'a>(
         &'a self,
         action: &'a str,
         params: &'a Value,
     ) -> Waiting<'a, Option<Result<Facts, Failure>>> {
         Box::pin(self.0.look(action, params))
+    }
+
+    fn does(&self, action: &str) -> bool {
+        ActionName::parse(action).is_some_and(runtime_server::Near::does)
+    }
+
+    fn execute(&self, params: ExecuteParams) -> Waiting<'_, Result<Box<RawValue>, Failure>> {
+        Box::pin(self.0.execute(params))
     }
 }

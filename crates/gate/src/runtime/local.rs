@@ -46,7 +46,7 @@ pub struct Launch {
     /// Its arguments; the workspace is added behind them.
     pub arguments: Vec<OsString>,
     /// Who looks at a workspace's files in its place.
-    pub looks: Option<Looks>,
+    pub near: Option<Nearby>,
 }
 
 impl std::fmt::Debug for Launch {
@@ -58,18 +58,24 @@ impl std::fmt::Debug for Launch {
     }
 }
 
-/// Gives the one who looks at a workspace.
-pub type Looks = Arc<dyn Fn(&Path) -> Result<Arc<dyn Look>, Failure> + Send + Sync>;
+/// Gives the one who is near to a workspace.
+pub type Nearby = Arc<dyn Fn(&Path) -> Result<Arc<dyn Near>, Failure> + Send + Sync>;
 
-/// Looks at what an action would touch in this very process, which saves the way to the runtime
-/// server and back. That one looks again before it does anything.
-pub trait Look: Send + Sync {
+/// Looks at what an action would touch, and does what only reads, in this very process: that saves
+/// the way to the runtime server and back. All else that one does, and looks again before.
+pub trait Near: Send + Sync {
     /// What it would touch; none where the runtime server has to be asked.
     fn look<'a>(
         &'a self,
         action: &'a str,
         params: &'a Value,
     ) -> Waiting<'a, Option<Result<Facts, Failure>>>;
+
+    /// Whether it does this action itself.
+    fn does(&self, action: &str) -> bool;
+
+    /// Does it, as the runtime server would.
+    fn execute(&self, params: ExecuteParams) -> Waiting<'_, Result<Box<RawValue>, Failure>>;
 }
 
 /// The runtime server of one workspace. It starts with the first action, or by [`Runtime::wake`].
@@ -79,7 +85,7 @@ struct Inner {
     launch: Launch,
     workspace: PathBuf,
     wall: Arc<dyn Wall>,
-    look: Option<Arc<dyn Look>>,
+    near: Option<Arc<dyn Near>>,
     connection: watch::Sender<State>,
     awake: AtomicBool,
     stopping: Notify,
@@ -109,13 +115,13 @@ impl LocalRuntime {
     /// The runtime server of this workspace. Nothing runs yet.
     #[must_use]
     pub fn new(launch: Launch, workspace: &Path, wall: Arc<dyn Wall>) -> Self {
-        let look = launch.looks.as_ref().map(|looks| looks(workspace));
-        let look = look.and_then(|look| {
-            look.inspect_err(|error| tracing::warn!(%error, "the runtime server is asked instead"))
+        let near = launch.near.as_ref().map(|near| near(workspace));
+        let near = near.and_then(|near| {
+            near.inspect_err(|error| tracing::warn!(%error, "the runtime server is asked instead"))
                 .ok()
         });
         Self(Arc::new(Inner {
-            look,
+            near,
             launch,
             workspace: workspace.to_owned(),
             wall,
@@ -159,8 +165,8 @@ impl Runtime for LocalRuntime {
         params: &'a Value,
     ) -> Waiting<'a, Result<Facts, Failure>> {
         Box::pin(async move {
-            if let Some(look) = &self.0.look
-                && let Some(facts) = look.look(action, params).await
+            if let Some(near) = &self.0.near
+                && let Some(facts) = near.look(action, params).await
             {
                 return facts;
             }
@@ -195,8 +201,13 @@ impl Runtime for LocalRuntime {
         output: Output,
     ) -> Waiting<'_, Result<Box<RawValue>, Failure>> {
         Box::pin(async move {
-            let (remote, _) = self.remote().await?;
             let params: ExecuteParams = permit.into_params();
+            if let Some(near) = &self.0.near
+                && near.does(&params.action)
+            {
+                return near.execute(params).await;
+            }
+            let (remote, _) = self.remote().await?;
             let mut listening = Listening::begin(&self.0, &params, output);
             let answer = remote.call_raw(ACTION_EXECUTE, &params).await;
             match answer {

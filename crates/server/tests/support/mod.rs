@@ -100,7 +100,7 @@ impl Ward {
                 // It never says a word, so that actions stay where they are, and ends with Ward.
                 program: "/bin/sh".into(),
                 arguments: vec!["-c".into(), "exec cat >/dev/null".into(), "runtime".into()],
-                looks: None,
+                near: None,
             },
             patience: Duration::from_secs(600),
         };
