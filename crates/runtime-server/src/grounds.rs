@@ -6,7 +6,8 @@
 //! the action is done is refused as `changed`, inside the workspace too.
 //!
 //! Whatever the permit, no file action touches Ward's own folders, or `/proc` and `/sys`, through
-//! which they could be reached.
+//! which they could be reached. Where the workspace is none that a command could be confined to, as
+//! the home folder with its keys, a file action in sandbox mode touches nothing in it either.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
@@ -34,6 +35,8 @@ pub struct Grounds {
 #[derive(Debug, Clone)]
 struct Gated {
     beyond: Arc<Beyond>,
+    /// Why no command could be confined to the workspace, where none could.
+    unconfinable: Option<Arc<str>>,
     /// Nothing is done without one; looking is free.
     permit: Option<Arc<Permitted>>,
 }
@@ -109,10 +112,12 @@ impl Grounds {
 
     /// Behind a gate: to look at.
     pub(crate) fn to_look_at(workspace: Arc<Workspace>, beyond: Arc<Beyond>) -> Self {
+        let usable = sandbox::usable_workspace(workspace.real(), &beyond.own);
         Self {
             workspace,
             gated: Some(Gated {
                 beyond,
+                unconfinable: usable.err().map(|error| error.to_string().into()),
                 permit: None,
             }),
         }
@@ -319,7 +324,13 @@ impl Grounds {
         if !self.is_inside(real) && !permit.wall().beyond {
             return Err(refusal::outside(asked, self.workspace.real()));
         }
-        Ok(())
+        // What a confined command could not touch, a confined file action may not.
+        match (&gated.unconfinable, permit.mode()) {
+            (Some(why), Mode::Sandbox) if self.is_inside(real) => {
+                Err(Failure::new(ErrorKind::SandboxFailed, &**why))
+            }
+            (Some(_) | None, Mode::Sandbox | Mode::Full) => Ok(()),
+        }
     }
 
     /// A path that leads out of the workspace, from `/` down.
@@ -421,6 +432,23 @@ mod tests {
             }
         }
 
+        /// The same with the folder above as its workspace, in which Ward's own is.
+        fn above(&self, mode: Mode) -> Grounds {
+            let workspace = Workspace::open(self.outer.path()).unwrap();
+            let beyond = Beyond::open(&[self.outer.path().join("ward")]).unwrap();
+            let facts = Facts {
+                paths: vec![PathFact {
+                    path: self.path("secret"),
+                    access: Access::Write,
+                    kind: None,
+                    digest: None,
+                }],
+                ..Facts::default()
+            };
+            let permit = Permitted::new(mode, WallParams::default(), facts);
+            Grounds::to_look_at(Arc::new(workspace), Arc::new(beyond)).permitted(Arc::new(permit))
+        }
+
         fn path(&self, name: &str) -> String {
             let outer = self.outer.path().canonicalize().unwrap();
             outer.join(name).to_str().unwrap().to_owned()
@@ -494,6 +522,24 @@ mod tests {
         let above = above.trim_end_matches('/');
         let moved = kind(scene.grounds.place(above, Access::Delete));
         assert_eq!(moved, Some(ErrorKind::Protected));
+    }
+
+    #[test]
+    fn where_no_command_could_be_confined_no_file_is_touched_but_in_full_mode() {
+        let scene = Scene::new();
+        let confined = scene.above(Mode::Sandbox);
+        assert_eq!(
+            kind(confined.file("secret")),
+            Some(ErrorKind::SandboxFailed)
+        );
+        assert!(confined.glance("secret").is_none());
+        assert_eq!(
+            kind(confined.target("secret")),
+            Some(ErrorKind::SandboxFailed)
+        );
+        let trusted = scene.above(Mode::Full);
+        assert_eq!(kind(trusted.file("secret")), None);
+        assert_eq!(kind(trusted.target("secret")), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod state;
 mod streams;
 mod wall;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use protocol::sandbox::{SandboxStatus, Tier};
@@ -34,6 +34,13 @@ pub use wall::{Limits, Net, Wall, WidenedAccess, Widening};
 /// hold a room, it does so and never returns.
 pub fn enter_if_holder() {
     linux::launch::enter_if_launcher();
+}
+
+/// The real path of a folder that can be a workspace. Refuses what belongs to the system, and what
+/// holds the home folder or one of Ward's own: all of it would be inside the wall.
+pub fn usable_workspace(folder: &Path, own: &[PathBuf]) -> Result<PathBuf, SandboxError> {
+    let own: Vec<&Path> = own.iter().map(PathBuf::as_path).collect();
+    linux::plan::usable_workspace(folder, &linux::plan::home(), &own)
 }
 
 /// What the sandbox can enforce on this machine. Tries it once per process, in a few

@@ -98,6 +98,10 @@ fn runtime_is_told_where_to_talk_and_does_not_open_itself_to_others() {
         &["runtime", "--listen", "127.0.0.1:0", "--token", "secret"],
     );
     snapshot("runtime_end_of_input", &["runtime", "--stdio"]);
+    snapshot(
+        "runtime_in_the_home_folder",
+        &["runtime", "--stdio", "--workspace", ".."],
+    );
     snapshot("aside_unknown", &["aside", "restore", "nothing"]);
 }
 

@@ -159,6 +159,30 @@ fn the_secrets_of_ward_reach_no_command_in_either_mode() {
 }
 
 #[test]
+fn a_key_in_a_home_folder_that_is_the_workspace_is_read_in_full_mode_alone() {
+    let home = Home::new();
+    let folder = home.workspace().parent().unwrap().to_owned();
+    std::fs::create_dir(folder.join(".ssh")).unwrap();
+    std::fs::write(folder.join(".ssh/id_ed25519"), "key").unwrap();
+    let mut gate = Gate::start(home.ward().current_dir(&folder));
+    let confined = [
+        ("fs.read", json!({"path": ".ssh/id_ed25519"})),
+        ("fs.stat", json!({"path": ".ssh/id_ed25519"})),
+        ("fs.list", json!({"path": ".ssh"})),
+        ("fs.search", json!({"pattern": "key"})),
+        ("fs.write", json!({"path": ".bashrc", "content": "x"})),
+        ("terminal.run", json!({"command": "cat .ssh/id_ed25519"})),
+    ];
+    for (action, params) in confined {
+        let refused = gate.permitted(action, params, "sandbox");
+        assert_eq!(refused, Err(json!("sandbox_failed")), "{action}");
+    }
+    assert!(!folder.join(".bashrc").exists());
+    let read = gate.permitted("fs.read", json!({"path": ".ssh/id_ed25519"}), "full");
+    assert_eq!(read.unwrap()["content"], "key");
+}
+
+#[test]
 fn full_mode_has_the_real_home_folder_and_sandbox_mode_a_scratch_one() {
     let home = Home::new();
     let folder = home.workspace().parent().unwrap().to_owned();

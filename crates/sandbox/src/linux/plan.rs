@@ -308,7 +308,11 @@ fn passed(name: &OsStr) -> bool {
             .is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
 }
 
-fn usable_workspace(given: &Path, home: &Path, own: &[&Path]) -> Result<PathBuf, SandboxError> {
+pub(crate) fn usable_workspace(
+    given: &Path,
+    home: &Path,
+    own: &[&Path],
+) -> Result<PathBuf, SandboxError> {
     let refuse = |why: String| Err(SandboxError::Workspace(why));
     let workspace = match given.canonicalize() {
         Ok(path) => path,

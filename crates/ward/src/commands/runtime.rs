@@ -75,10 +75,19 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         Authority::Standalone
     };
+    let (workspace, state) = (
+        workspace::find(args.workspace.as_deref())?,
+        folders::state()?,
+    );
+    if authority == Authority::Standalone {
+        // Everything is confined here, so nothing could be done where nothing can be.
+        let own: Vec<PathBuf> = own.iter().chain([&state]).cloned().collect();
+        sandbox::usable_workspace(&workspace, &own)?;
+    }
     let runtime = Runtime::open(RuntimeOptions {
-        workspace: workspace::find(args.workspace.as_deref())?,
+        workspace,
         rooms: RoomSettings {
-            state: folders::state()?,
+            state,
             own,
             minimum: settings.minimum,
             net: Net::None,

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, App};
 use crate::opener::Opener;
-use crate::{address, folders, settings, workspace};
+use crate::{address, console, folders, settings, workspace};
 
 /// Files that can be open at once, where the system allows it.
 const FILES: u64 = 8192;
@@ -137,6 +137,11 @@ async fn serve(
     app.gate.wake()?;
     app.runner.take_up().await?;
     greet(addr, &about, server.login_link()?.as_deref()).context("Standard output is closed")?;
+    if let Err(error) = sandbox::usable_workspace(workspace, &folders::own()?) {
+        console::tell(&format!(
+            "{error} As it is, nothing is done there in sandbox mode."
+        ));
+    }
     if let (Some(opener), Some(link)) = (&opener, server.login_link()?) {
         opener.open(&link);
     }
