@@ -15,7 +15,7 @@ const PACKAGE: &str = "schemathesis==4.32.5";
 /// How many requests are made up for each operation.
 const EXAMPLES: &str = "100";
 /// Those that never end by themselves; what they answer is tested elsewhere.
-const ENDLESS: &str = "^/(approvals|ledger)/events$";
+const ENDLESS: &str = r"^/(approvals|ledger)/events$|^/(sessions|notebooks)/\{id\}/events$";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,unsupported_method";
 
