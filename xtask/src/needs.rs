@@ -30,6 +30,11 @@ const NEEDS: &[Need] = &[
         why: "the tests run Python programs inside the sandbox",
     },
     Need {
+        program: "pytest",
+        package: "python3-pytest",
+        why: "the tests run pytest inside the sandbox",
+    },
+    Need {
         program: "setpriv",
         package: "util-linux",
         why: "the tests also run as an unprivileged user",
