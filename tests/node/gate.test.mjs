@@ -71,7 +71,7 @@ test("a no reaches the agent with its reason, and nothing was done", limit, asyn
   const asked = await it.until(requested);
   await it.answer(asked, "deny", { reason: "not there, please" });
   await assert.rejects(writing, (error) => {
-    assert.match(error.message, /not there, please/);
+    assert.equal(error.message, "owner said no: not there, please");
     return refused({ kind: "denied", reason: "not there, please" })(error);
   });
   assert.ok(!existsSync(target));

@@ -538,7 +538,8 @@ fn said_no(by: &str, reason: Option<&str>) -> Failure {
         Some(reason) => format!(": {reason}"),
         None => ".".to_owned(),
     };
-    Failure::new(ErrorKind::Denied, format!("{by} said no{why}"))
+    let name = by.strip_prefix("person:").unwrap_or(by);
+    Failure::new(ErrorKind::Denied, format!("{name} said no{why}"))
         .with("by", by)
         .with("reason", reason)
 }
