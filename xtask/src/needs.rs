@@ -1,9 +1,12 @@
 //! Programs that the tests need from the system: installed by apt-get where that may be, else
 //! named for the person to install.
 
+use std::path::PathBuf;
+
 use anyhow::bail;
 
-use crate::run;
+use crate::cache::Places;
+use crate::{run, venv};
 
 /// A program and the Debian package that has it.
 struct Need {
@@ -63,6 +66,19 @@ pub(crate) fn install() -> anyhow::Result<()> {
     }
     let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
     install_packages(&packages)
+}
+
+/// A Jupyter kernel in an environment of its own, and what the notebooks of the tests use.
+const KERNEL: &[&str] = &["ipykernel==7.1.0", "matplotlib==3.11.2", "pandas==3.1.1"];
+
+/// Sees to it that there is a Jupyter kernel.
+pub(crate) fn kernel(places: &Places) -> anyhow::Result<()> {
+    venv::install(places, KERNEL).map(drop)
+}
+
+/// The environment that has it.
+pub(crate) fn kernel_folder(places: &Places) -> PathBuf {
+    venv::folder(places, KERNEL)
 }
 
 /// The browser that shows the page, and the workbench of the editor tests.

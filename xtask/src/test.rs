@@ -40,6 +40,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
     steps.step("What the tests need: system", needs::install)?;
     steps.step("What the tests need: npm", || npm_install(places))?;
+    steps.step("What the tests need: a Jupyter kernel", || {
+        needs::kernel(places)
+    })?;
     let nextest = steps.step("What the tests need: nextest", || Ok(nextest(places)))?;
     steps.step("Format", || format(places))?;
     steps.step("Lints", || clippy(places))?;
@@ -178,6 +181,7 @@ fn with_binaries<'a>(command: &'a mut Command, places: &Places) -> &'a mut Comma
             "WARD_BIN_LAYERS_OFF",
             places.built("debug", "ward-layers-off"),
         )
+        .env("WARD_IPYKERNEL", needs::kernel_folder(places))
         .env("INSTA_UPDATE", "no")
 }
 

@@ -7,10 +7,15 @@ use std::process::Command;
 use crate::cache::Places;
 use crate::{needs, run};
 
+/// Where an environment with these packages is.
+pub(crate) fn folder(places: &Places, packages: &[&str]) -> PathBuf {
+    let name = packages.first().copied().unwrap_or("python");
+    places.cache.join(name.replace("==", "-"))
+}
+
 /// An environment with these packages, as pip takes them; the first names it. Its `bin` is answered.
 pub(crate) fn install(places: &Places, packages: &[&str]) -> anyhow::Result<PathBuf> {
-    let name = packages.first().copied().unwrap_or("python");
-    let folder = places.cache.join(name.replace("==", "-"));
+    let folder = folder(places, packages);
     let bin = folder.join("bin");
     // Written last, so that what was interrupted is done again.
     let done = folder.join("installed");

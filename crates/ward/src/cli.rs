@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    approvals, aside, chat, completions, doctor, exec, gate, grants, ledger, models, openapi,
-    policy, roles, run, runtime, serve, tokens, trust, undo,
+    approvals, aside, chat, completions, doctor, exec, gate, grants, ledger, models, notebook,
+    openapi, policy, roles, run, runtime, serve, tokens, trust, undo,
 };
 use crate::{console, log};
 
@@ -67,6 +67,7 @@ enum Command {
     Ledger(ledger::Args),
     Undo(undo::Args),
     Models(models::Args),
+    Notebook(notebook::Args),
     Roles(roles::Args),
     Policy(policy::Args),
     Trust(trust::Args),
@@ -159,6 +160,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Chat(args) => finish(cli.log, || chat::run(args)),
         Command::Run(args) => finish(cli.log, || run::run(args)),
         Command::Models(args) => finish(cli.log, || models::run(args)),
+        Command::Notebook(args) => finish(cli.log, || notebook::run(args)),
         Command::Runtime(args) => finish(cli.log, || runtime::run(args)),
         Command::Gate(args) => finish(cli.log, || gate::run(&args)),
         Command::Approvals(args) => finish(cli.log, || approvals::run(args)),

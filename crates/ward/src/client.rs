@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use axum::Router;
 use axum::body::{Body, BodyDataStream};
-use axum::http::{Method, Request, Response, StatusCode, header};
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use futures_util::StreamExt as _;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -148,10 +148,7 @@ impl Client {
     pub(crate) async fn follow(&self, path: &str) -> anyhow::Result<Events> {
         let response = self.send(Method::GET, path, Body::empty()).await?;
         let response = checked(response).await?;
-        Ok(Events {
-            bytes: response.into_body().into_data_stream(),
-            waiting: Vec::new(),
-        })
+        Ok(Events::of(response))
     }
 
     /// Waits for the end of an action that goes on in this process; another Ward's goes on by
@@ -197,10 +194,20 @@ impl Client {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(header::HOST, SOCKET_HOST)
-            .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
             .header(header::CONTENT_TYPE, "application/json")
             .body(body)?;
+        self.request(request).await
+    }
+
+    /// Sends a request as it is, and answers what comes, good or bad.
+    pub(crate) async fn request(
+        &self,
+        mut request: Request<Body>,
+    ) -> anyhow::Result<Response<Body>> {
+        let headers = request.headers_mut();
+        headers.insert(header::HOST, HeaderValue::from_static(SOCKET_HOST));
+        let token = HeaderValue::from_str(&format!("Bearer {}", self.token))?;
+        headers.insert(header::AUTHORIZATION, token);
         match &self.way {
             Way::Own(_, router, _) => match router.clone().oneshot(request).await {
                 Ok(response) => Ok(response),
@@ -279,6 +286,14 @@ pub(crate) struct Event {
 }
 
 impl Events {
+    /// Those that an answer tells.
+    pub(crate) fn of(response: Response<Body>) -> Self {
+        Self {
+            bytes: response.into_body().into_data_stream(),
+            waiting: Vec::new(),
+        }
+    }
+
     /// The next one; [`None`] at the end.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Event>> {
         loop {

@@ -29,6 +29,7 @@ fn every_sub_command_has_a_help_worth_reading() {
         "grants",
         "ledger",
         "undo",
+        "notebook",
         "roles",
         "policy",
         "trust",
@@ -38,6 +39,10 @@ fn every_sub_command_has_a_help_worth_reading() {
         "completions",
     ] {
         snapshot(&format!("{name}_help"), &[name, "--help"]);
+    }
+    for name in ["run", "agent"] {
+        let args = ["notebook", name, "--help"];
+        snapshot(&format!("notebook_{name}_help"), &args);
     }
 }
 

@@ -1,0 +1,594 @@
+//! The store of a native agent: a replica of the notebook that follows it over HTTP.
+//!
+//! [`HttpStore`] is cheap to clone; [`HttpStore::sync`] has to be driven beside whatever uses it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use notebook::{ArtifactRef, ExecutionId, Notebook, NotebookEvent, Recorded, SessionId};
+use runtime_core::{
+    Announced, Announcement, ArtifactClient, Lost, NotebookStore, Question, Transport, Unanswered,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use store::Seq;
+use store::replica::{Base, Effect, Entry, EventId, Input, Replica};
+use tokio::sync::Notify;
+
+use crate::http::{Answer, Events, Http, Request};
+
+/// How long to wait before Ward is asked again, at first and at most.
+const SOON: Duration = Duration::from_millis(100);
+const LATE: Duration = Duration::from_secs(5);
+/// How many events are pushed at once, and how many bytes of them; one goes however large it is.
+const MOST: usize = 256;
+const LARGEST: usize = 256 << 10;
+
+/// Why a notebook cannot be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// Ward is not there.
+    #[error("Ward cannot be reached: {0}. Is `ward serve` running?")]
+    Away(String),
+    /// Ward said no.
+    #[error("{0}")]
+    Refused(String),
+    /// The token is not a person's.
+    #[error("The token is not a person's. An agent of a notebook acts for a person.")]
+    NotAPerson,
+    /// What came cannot be read.
+    #[error("Ward's answer is not what was expected: {0}")]
+    Unreadable(String),
+}
+
+impl OpenError {
+    /// The stable word.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Away(_) => "disconnected",
+            Self::Refused(_) => "denied",
+            Self::NotAPerson => "forbidden",
+            Self::Unreadable(_) => "parse_error",
+        }
+    }
+}
+
+/// A notebook's replica over HTTP. Clones are the same one.
+pub struct HttpStore<H>(Rc<Shared<H>>);
+
+impl<H> Clone for HttpStore<H> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+struct Shared<H> {
+    http: H,
+    /// The path of the notebook.
+    path: String,
+    user: String,
+    /// The folder on Ward's machine that the notebook belongs to.
+    workspace: String,
+    state: RefCell<State>,
+    /// More is confirmed, or a session was lost.
+    changed: Notify,
+    /// Something is to be pushed.
+    due: Notify,
+}
+
+struct State {
+    replica: Replica<Notebook>,
+    writer: String,
+    /// What the replica wants to push: the last that it asked for counts.
+    push: Option<(Seq, Vec<Entry<NotebookEvent>>)>,
+    /// The token of each session.
+    tokens: BTreeMap<SessionId, String>,
+    lost: BTreeMap<SessionId, String>,
+}
+
+#[derive(Deserialize)]
+struct Opened {
+    seq: Seq,
+    state: Notebook,
+    notebook: Info,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    workspace: String,
+}
+
+#[derive(Deserialize)]
+struct Given {
+    session_id: SessionId,
+    #[serde(default)]
+    token: Option<String>,
+    lease_s: u64,
+    head: Seq,
+}
+
+impl<H: Http> HttpStore<H> {
+    /// Opens a notebook: who authenticated, and what it amounts to so far.
+    pub async fn open(http: H, notebook: &str) -> Result<Self, OpenError> {
+        let user = user(&http).await?;
+        let path = format!("/notebooks/{}", encoded(notebook));
+        let opened = get(&http, &path).await?;
+        let opened: Opened = serde_json::from_value(opened)
+            .map_err(|error| OpenError::Unreadable(error.to_string()))?;
+        let base = Base {
+            seq: opened.seq,
+            state: opened.state,
+        };
+        let writer = random().map_err(OpenError::Unreadable)?;
+        let replica = Replica::restored(writer.clone(), base, Vec::new(), 0);
+        Ok(Self(Rc::new(Shared {
+            http,
+            path,
+            user,
+            workspace: opened.notebook.workspace,
+            state: RefCell::new(State {
+                replica,
+                writer,
+                push: None,
+                tokens: BTreeMap::new(),
+                lost: BTreeMap::new(),
+            }),
+            changed: Notify::new(),
+            due: Notify::new(),
+        })))
+    }
+
+    /// The folder that the notebook belongs to, on Ward's machine.
+    #[must_use]
+    pub fn workspace(&self) -> &str {
+        &self.0.workspace
+    }
+
+    /// Writes something that a person may: an edit, or a wish.
+    pub fn write(&self, event: NotebookEvent) -> EventId {
+        let mut state = self.0.state.borrow_mut();
+        let effects = state.replica.take(Input::Write(event));
+        state.keep(effects);
+        self.0.due.notify_one();
+        EventId {
+            writer: state.writer.clone(),
+            number: state.replica.written(),
+        }
+    }
+
+    /// Keeps the replica in step, for as long as it is driven: follows the notebook, pushes what is
+    /// written here, and connects again where the connection is lost. Comes to its end only where
+    /// Ward says that this notebook is not to be had.
+    pub async fn sync(&self) -> String {
+        let mut pause = SOON;
+        loop {
+            let from = self.0.state.borrow().replica.head();
+            let path = format!("{}/events?from={from}", self.0.path);
+            match self.0.http.follow(&path).await {
+                Ok(Ok(events)) => {
+                    pause = SOON;
+                    self.feed(Input::Connected);
+                    self.follow(events).await;
+                    self.feed(Input::Disconnected);
+                    self.0.state.borrow_mut().push = None;
+                }
+                Ok(Err(answer)) => match answer.unanswered() {
+                    Unanswered::Refused(why) => return why,
+                    Unanswered::Away(why) => tracing::debug!(why, "Ward takes no reader"),
+                },
+                Err(why) => tracing::debug!(why, "Ward cannot be reached"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LATE);
+        }
+    }
+
+    /// Follows the notebook and pushes, until the connection is lost.
+    async fn follow(&self, mut events: Events) {
+        let pushing = async {
+            loop {
+                let next = self.0.state.borrow_mut().push.take();
+                match next {
+                    Some((expected, entries)) => {
+                        if let Err(why) = self.push(expected, entries).await {
+                            tracing::debug!(why, "a push did not arrive");
+                            return;
+                        }
+                    }
+                    None => self.0.due.notified().await,
+                }
+            }
+        };
+        let following = async {
+            while let Some(Ok(event)) = events.next().await {
+                let Some(number) = event.id else { continue };
+                let Ok(recorded) = serde_json::from_str::<Recorded>(&event.data) else {
+                    // What cannot be read cannot be folded: the state is asked for as a whole.
+                    tracing::warn!(number, "an event of the notebook cannot be read");
+                    return self.reopen().await;
+                };
+                let after = Seq::new(number.saturating_sub(1));
+                if after > self.0.state.borrow().replica.head() {
+                    // Events that are no longer told one by one.
+                    return self.reopen().await;
+                }
+                self.feed(Input::Pulled {
+                    after,
+                    entries: vec![recorded.into()],
+                });
+            }
+        };
+        tokio::select! {
+            () = pushing => {}
+            () = following => {}
+        }
+    }
+
+    /// Goes on from what the notebook amounts to now.
+    async fn reopen(&self) {
+        let Ok(opened) = get(&self.0.http, &self.0.path).await else {
+            return;
+        };
+        if let Ok(opened) = serde_json::from_value::<Opened>(opened) {
+            let base = Base {
+                seq: opened.seq,
+                state: opened.state,
+            };
+            let mut state = self.0.state.borrow_mut();
+            let effects = state.replica.jump(base);
+            state.keep(effects);
+            self.0.changed.notify_waiters();
+            self.0.due.notify_one();
+        }
+    }
+
+    /// Asks Ward to append. An error is that nobody knows whether it did.
+    async fn push(&self, expected: Seq, entries: Vec<Entry<NotebookEvent>>) -> Result<(), String> {
+        let token = self.token_for(&entries);
+        let body = body(expected, &entries);
+        let answer = self
+            .0
+            .http
+            .call(Request {
+                method: "POST",
+                path: format!("{}/events", self.0.path),
+                runtime: token.as_ref().map(|(_, token)| token.as_str()),
+                content_type: Some("application/json"),
+                body,
+            })
+            .await?;
+        if answer.is_good() {
+            let head = answer.json()["head"].as_u64();
+            let head = head.ok_or("Ward did not say where the notebook is.")?;
+            self.feed(Input::Accepted {
+                expected,
+                head: Seq::new(head),
+            });
+            return Ok(());
+        }
+        let failure = answer.json();
+        if let Some(over) = failure["execution_id"].as_str() {
+            // Ward ended that run meanwhile: what was still to be said of it is for nobody.
+            self.drop_run(over);
+            return Ok(());
+        }
+        if answer.status == 409 {
+            let next = self.0.state.borrow().replica.head().next();
+            let head = failure["head"].as_u64().map_or(next, Seq::new);
+            self.feed(Input::Behind { head });
+            return Ok(());
+        }
+        match answer.unanswered() {
+            Unanswered::Away(why) => Err(why),
+            Unanswered::Refused(why) => {
+                self.refused(token.map(|(session, _)| session), &answer, why);
+                Ok(())
+            }
+        }
+    }
+
+    /// What was pushed will never be taken: it is let go of, and whoever wrote it is told.
+    fn refused(&self, session: Option<SessionId>, answer: &Answer, why: String) {
+        tracing::warn!(status = answer.status, why, "Ward refused what was written");
+        let mut state = self.0.state.borrow_mut();
+        state.keep_pending(|_| false);
+        if let Some(session) = session {
+            state.lost.insert(session, why);
+        }
+        drop(state);
+        self.0.changed.notify_waiters();
+    }
+
+    fn drop_run(&self, over: &str) {
+        let mut state = self.0.state.borrow_mut();
+        state.keep_pending(|event| event.execution().is_none_or(|id| id.as_str() != over));
+        drop(state);
+        self.0.changed.notify_waiters();
+        self.0.due.notify_one();
+    }
+
+    /// The session that these events are of, with its token.
+    fn token_for(&self, entries: &[Entry<NotebookEvent>]) -> Option<(SessionId, String)> {
+        let state = self.0.state.borrow();
+        let of = |event: &NotebookEvent| match event {
+            NotebookEvent::RuntimeStatus(event) => Some(event.session_id.clone()),
+            NotebookEvent::RuntimeTerminated(event) => Some(event.session_id.clone()),
+            event => {
+                let run = state.replica.state().execution(event.execution()?)?;
+                run.session_id.clone()
+            }
+        };
+        let session = entries.iter().find_map(|entry| of(&entry.event))?;
+        let token = state.tokens.get(&session)?.clone();
+        Some((session, token))
+    }
+
+    /// Gives the replica something, and keeps what it wants done.
+    fn feed(&self, input: Input<NotebookEvent>) {
+        let mut state = self.0.state.borrow_mut();
+        let before = state.replica.head();
+        let effects = state.replica.take(input);
+        state.keep(effects);
+        let more = state.replica.head() > before;
+        drop(state);
+        self.0.due.notify_one();
+        if more {
+            self.0.changed.notify_waiters();
+        }
+    }
+}
+
+impl State {
+    fn keep(&mut self, effects: Vec<Effect<NotebookEvent>>) {
+        for effect in effects {
+            match effect {
+                Effect::Push { expected, entries } => self.push = Some((expected, entries)),
+                // It lives in memory, and what is missing comes by the events that are followed.
+                Effect::Keep { .. } | Effect::Pull { .. } => {}
+            }
+        }
+    }
+
+    /// Lets go of what is pending and not wanted any more.
+    fn keep_pending(&mut self, wanted: impl Fn(&NotebookEvent) -> bool) {
+        let pending = self.replica.pending();
+        let pending = pending.filter(|entry| wanted(&entry.event)).cloned();
+        self.replica = Replica::restored(
+            self.writer.clone(),
+            self.replica.confirmed().clone(),
+            pending.collect(),
+            self.replica.written(),
+        );
+        self.push = None;
+        let effects = self.replica.take(Input::Connected);
+        self.keep(effects);
+    }
+}
+
+impl<H: Http> NotebookStore for HttpStore<H> {
+    fn user(&self) -> String {
+        self.0.user.clone()
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&Base<Notebook>) -> T) -> T {
+        look(self.0.state.borrow().replica.confirmed())
+    }
+
+    fn write(&self, _session: &SessionId, event: NotebookEvent) -> EventId {
+        Self::write(self, event)
+    }
+
+    fn changed(&self) -> impl Future<Output = ()> {
+        // It hears of what comes from now on, also before it is waited for.
+        let shared = Rc::clone(&self.0);
+        let mut notified = Box::pin(async move { shared.changed.notified().await });
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        let _ = notified.as_mut().poll(&mut cx);
+        notified
+    }
+
+    fn lost(&self, session: &SessionId) -> Option<Lost> {
+        let state = self.0.state.borrow();
+        state.lost.get(session).cloned().map(Lost)
+    }
+
+    async fn announce(&self, announcement: &Announcement) -> Result<Announced, Unanswered> {
+        let known = announcement.session_id.as_ref().and_then(|session| {
+            let state = self.0.state.borrow();
+            state.tokens.get(session).cloned()
+        });
+        let body = serde_json::to_vec(announcement);
+        let body = body.map_err(|error| Unanswered::Refused(error.to_string()))?;
+        let answer = self
+            .asked(Request {
+                method: "POST",
+                path: format!("{}/runtimes", self.0.path),
+                runtime: known.as_deref(),
+                content_type: Some("application/json"),
+                body,
+            })
+            .await?;
+        let given: Given = read(&answer)?;
+        if let Some(token) = given.token {
+            let mut state = self.0.state.borrow_mut();
+            state.tokens.insert(given.session_id.clone(), token);
+        }
+        Ok(Announced {
+            session_id: given.session_id,
+            head: given.head,
+            lease: Duration::from_secs(given.lease_s),
+        })
+    }
+
+    async fn renew(&self, session: &SessionId) -> Result<Duration, Unanswered> {
+        let token = self.0.state.borrow().tokens.get(session).cloned();
+        let answer = self
+            .asked(Request {
+                method: "POST",
+                path: format!("{}/runtimes/{session}/renew", self.0.path),
+                runtime: token.as_deref(),
+                content_type: Some("application/json"),
+                body: b"{}".to_vec(),
+            })
+            .await?;
+        let given: Given = read(&answer)?;
+        Ok(Duration::from_secs(given.lease_s))
+    }
+
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()> {
+        tokio::time::sleep(time)
+    }
+
+    async fn upload(
+        &self,
+        session: &SessionId,
+        media_type: &str,
+        bytes: Vec<u8>,
+    ) -> Result<ArtifactRef, Unanswered> {
+        let token = self.0.state.borrow().tokens.get(session).cloned();
+        let client = ArtifactClient::new(Artifacts { store: self, token });
+        let kept = client.upload(media_type, bytes).await;
+        kept.map_err(|error| Unanswered::Refused(error.to_string()))
+    }
+
+    async fn ask(
+        &self,
+        _session: &SessionId,
+        _execution: &ExecutionId,
+        _question: Question,
+    ) -> Option<String> {
+        None
+    }
+}
+
+impl<H: Http> HttpStore<H> {
+    async fn asked(&self, request: Request<'_>) -> Result<Answer, Unanswered> {
+        let answer = self.0.http.call(request).await;
+        let answer = answer.map_err(Unanswered::Away)?;
+        match answer.is_good() {
+            true => Ok(answer),
+            false => Err(answer.unanswered()),
+        }
+    }
+}
+
+/// What is kept beside this notebook.
+struct Artifacts<'a, H> {
+    store: &'a HttpStore<H>,
+    token: Option<String>,
+}
+
+impl<H: Http> Artifacts<'_, H> {
+    async fn call(
+        &self,
+        method: &'static str,
+        path: &str,
+        content_type: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<Answer, Unanswered> {
+        self.store
+            .asked(Request {
+                method,
+                path: format!("{}/artifacts{path}", self.store.0.path),
+                runtime: self.token.as_deref(),
+                content_type,
+                body,
+            })
+            .await
+    }
+}
+
+impl<H: Http> Transport for Artifacts<'_, H> {
+    type Error = Unanswered;
+
+    async fn put(&self, media_type: &str, bytes: Vec<u8>) -> Result<ArtifactRef, Unanswered> {
+        let answer = self.call("POST", "", Some(media_type), bytes).await?;
+        read(&answer)
+    }
+
+    async fn get(&self, digest: &str, limit: usize) -> Result<Vec<u8>, Unanswered> {
+        let path = format!("/{digest}");
+        let answer = self.call("GET", &path, None, Vec::new()).await?;
+        match answer.body.len() <= limit {
+            true => Ok(answer.body),
+            false => Err(Unanswered::Refused("It is too large.".to_owned())),
+        }
+    }
+
+    async fn delete(&self, digest: &str) -> Result<(), Unanswered> {
+        let path = format!("/{digest}");
+        self.call("DELETE", &path, None, Vec::new()).await?;
+        Ok(())
+    }
+}
+
+/// The body of a push: as many of the events as are pushed at once.
+fn body(expected: Seq, entries: &[Entry<NotebookEvent>]) -> Vec<u8> {
+    let mut size = 0;
+    let mut sent = Vec::new();
+    for entry in entries.iter().take(MOST) {
+        let entry = json!({"id": entry.id, "event": entry.event}).to_string();
+        size += entry.len();
+        if !sent.is_empty() && size > LARGEST {
+            break;
+        }
+        sent.push(entry);
+    }
+    format!(
+        r#"{{"expected":{expected},"entries":[{}]}}"#,
+        sent.join(",")
+    )
+    .into_bytes()
+}
+
+/// Who the token authenticates.
+async fn user(http: &impl Http) -> Result<String, OpenError> {
+    let health = get(http, "/healthz").await?;
+    let actor = health["actor"].as_str().ok_or_else(|| {
+        OpenError::Refused(
+            "Ward does not know this token. `ward tokens add --person NAME` makes one.".to_owned(),
+        )
+    })?;
+    let person = actor.strip_prefix("person:").ok_or(OpenError::NotAPerson)?;
+    Ok(person.to_owned())
+}
+
+async fn get(http: &impl Http, path: &str) -> Result<Value, OpenError> {
+    let request = Request {
+        method: "GET",
+        path: path.to_owned(),
+        ..Request::default()
+    };
+    let answer = http.call(request).await.map_err(OpenError::Away)?;
+    match answer.is_good() {
+        true => Ok(answer.json()),
+        false => Err(OpenError::Refused(answer.sentence())),
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(answer: &Answer) -> Result<T, Unanswered> {
+    serde_json::from_slice(&answer.body)
+        .map_err(|error| Unanswered::Refused(format!("Ward's answer cannot be read: {error}")))
+}
+
+/// Text as a part of an address: whatever it is, it must not change where that leads.
+fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+/// A name that nobody else has, and nobody can guess.
+pub(crate) fn random() -> Result<String, String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

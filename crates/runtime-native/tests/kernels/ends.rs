@@ -1,0 +1,105 @@
+//! What stops cells and kernels.
+
+use notebook::Failed;
+use runtime_native::{Finished, Outbox};
+
+use crate::support::{Bench, context, processes_of, said};
+
+crate::trials!(
+    an_interrupted_cell_is_cancelled_and_the_kernel_knows_what_it_knew,
+    a_cell_that_will_not_stop_is_ended_with_its_kernel,
+    a_kernel_that_is_killed_is_told_and_the_next_cell_has_a_new_one,
+    a_kernel_that_is_restarted_knows_nothing,
+    nothing_is_left_when_a_kernel_ends,
+    a_kernel_that_cannot_start_says_why,
+);
+
+/// Runs a cell and tells it to stop once it has printed something.
+async fn interrupted(bench: &Bench, source: &str) -> Finished {
+    let outbox = Outbox::new();
+    let run = bench.kernels.execute(context(source, &outbox));
+    let stop = async {
+        said(&outbox).await;
+        outbox.cancel();
+    };
+    tokio::join!(run, stop).0
+}
+
+async fn an_interrupted_cell_is_cancelled_and_the_kernel_knows_what_it_knew() {
+    let bench = Bench::new();
+    bench.run("x = 41").await;
+    let source = "import time\nprint('on', flush=True)\ntime.sleep(600)";
+    assert_eq!(interrupted(&bench, source).await, Finished::Cancelled);
+    let ran = bench.run("x + 1").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "42", "{ran:?}");
+}
+
+async fn a_cell_that_will_not_stop_is_ended_with_its_kernel() {
+    let bench = Bench::new();
+    bench.run("x = 41").await;
+    let source = "while True:\n    try:\n        print('on', flush=True)\n        while True: pass\n    except KeyboardInterrupt: pass";
+    assert_eq!(interrupted(&bench, source).await, Finished::Cancelled);
+    assert_eq!(processes_of(&bench.state()), Vec::<String>::new());
+    let ran = bench.run("'x' in globals()").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "False", "{ran:?}");
+}
+
+async fn a_kernel_that_is_killed_is_told_and_the_next_cell_has_a_new_one() {
+    let bench = Bench::new();
+    let ran = bench
+        .run("x = 1\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+        .await;
+    let Finished::Failed(Failed { kind, message }) = &ran.finished else {
+        panic!("{ran:?}");
+    };
+    assert_eq!(kind, "runtime_lost");
+    assert!(message.contains("signal 9"), "{message}");
+    let ran = bench.run("'x' in globals()").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "False", "{ran:?}");
+}
+
+async fn a_kernel_that_is_restarted_knows_nothing() {
+    let bench = Bench::new();
+    bench.run("x = 1").await;
+    bench.kernels.restart().await.unwrap();
+    let ran = bench.run("'x' in globals()").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "False", "{ran:?}");
+}
+
+async fn nothing_is_left_when_a_kernel_ends() {
+    let bench = Bench::new();
+    let ran = bench
+        .run("import subprocess\nsubprocess.Popen(['setsid', 'sleep', '7654'], start_new_session=True).pid > 0")
+        .await;
+    assert_eq!(ran.finished, Finished::Ok, "{ran:?}");
+    assert!(!processes_of(&bench.state()).is_empty());
+    bench.kernels.end().await;
+    assert_eq!(processes_of(&bench.state()), Vec::<String>::new());
+    let sleeping = processes_of("sleep 7654".as_ref());
+    assert_eq!(sleeping, Vec::<String>::new());
+    let folders = std::fs::read_dir(bench.state().join("kernels")).unwrap();
+    assert_eq!(folders.count(), 0, "its folder is gone");
+}
+
+async fn a_kernel_that_cannot_start_says_why() {
+    let bench = Bench::new();
+    let mut spec = crate::support::spec();
+    spec.argv = [
+        "/bin/sh",
+        "-c",
+        "echo no such thing >&2; exit 3",
+        "{connection_file}",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let room = bench.room();
+    let told = runtime_native::Kernel::start(&spec, &room)
+        .await
+        .unwrap_err();
+    assert_eq!(told.kind(), "runtime_lost");
+    let told = told.to_string();
+    assert!(
+        told.contains("exited with 3") && told.contains("no such thing"),
+        "{told}"
+    );
+}

@@ -1,0 +1,139 @@
+//! What cells show.
+
+use runtime_native::{Finished, Said};
+
+use crate::support::{Bench, context};
+
+crate::trials!(
+    text_rich_output_and_errors_come_as_the_kernel_shows_them,
+    a_figure_is_a_png_and_a_data_frame_is_a_table,
+    a_cell_that_asks_is_answered,
+    where_nobody_can_be_asked_input_fails_at_once,
+    a_flood_of_displays_comes_to_its_end_and_the_next_cell_runs,
+);
+
+async fn text_rich_output_and_errors_come_as_the_kernel_shows_them() {
+    let bench = Bench::new();
+    let ran = bench
+        .run("import sys\nprint('out')\nprint('err', file=sys.stderr)\n1+1")
+        .await;
+    assert_eq!(ran.finished, Finished::Ok);
+    assert_eq!(ran.printed(), "out\n");
+    assert_eq!(ran.shown("text/plain").unwrap(), "2");
+    assert!(ran.said.contains(&Said::Count(1)), "{ran:?}");
+    let stderr = |said: &Said| matches!(said, Said::Terminal { stream: runtime_native::StreamKind::Stderr, text } if text == "err\n");
+    assert!(ran.said.iter().any(stderr), "{ran:?}");
+
+    let ran = bench.run("from IPython.display import HTML, display, clear_output\ndisplay(HTML('<b>bold</b>'))\nclear_output(wait=True)").await;
+    assert_eq!(ran.shown("text/html").unwrap(), "<b>bold</b>");
+    assert!(ran.said.contains(&Said::Clear { wait: true }));
+
+    let ran = bench
+        .run("h = display('first', display_id='one')\nh.update('second')")
+        .await;
+    let shown =
+        |said: &Said| matches!(said, Said::Display { id: Some(id), .. } if id.as_str() == "one");
+    let updated = |said: &Said| matches!(said, Said::Update { id, .. } if id.as_str() == "one");
+    assert!(
+        ran.said.iter().any(shown) && ran.said.iter().any(updated),
+        "{ran:?}"
+    );
+
+    let ran = bench.run("def f():\n    return 1/0\nf()").await;
+    let Finished::Failed(failed) = &ran.finished else {
+        panic!("{ran:?}");
+    };
+    assert_eq!(failed.kind, "error");
+    assert_eq!(failed.message, "ZeroDivisionError: division by zero");
+    let traceback = ran.said.iter().find_map(|said| match said {
+        Said::Error { traceback, .. } => Some(traceback.join("\n")),
+        _ => None,
+    });
+    assert!(plain(&traceback.unwrap()).contains("return 1/0"), "{ran:?}");
+
+    // What it knew it knows, and each run has its number.
+    let ran = bench.run("h is not None").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "True");
+    assert!(ran.said.contains(&Said::Count(5)), "{ran:?}");
+}
+
+async fn a_figure_is_a_png_and_a_data_frame_is_a_table() {
+    let bench = Bench::new();
+    let ran = bench
+        .run("%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()")
+        .await;
+    let png = ran.shown("image/png").unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(png.as_str().unwrap().starts_with("iVBORw0KGgo"));
+    let ran = bench
+        .run("import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})")
+        .await;
+    let table = ran.shown("text/html").unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(table.as_str().unwrap().contains("<table"));
+    assert!(
+        ran.shown("text/plain")
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .contains("a")
+    );
+}
+
+async fn a_cell_that_asks_is_answered() {
+    let bench = Bench::asking(true);
+    let outbox = runtime_native::Outbox::new();
+    let run = bench.kernels.execute(context(
+        "name = input('Who? ')\nprint('Hello', name)",
+        &outbox,
+    ));
+    let answer = async {
+        loop {
+            if let Some(question) = outbox.take_question() {
+                assert_eq!(
+                    (question.prompt.as_str(), question.password),
+                    ("Who? ", false)
+                );
+                outbox.answer(Some("Ada".to_owned()));
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    let (finished, ()) = tokio::join!(run, answer);
+    assert_eq!(finished, Finished::Ok);
+    let printed = outbox.take();
+    assert!(format!("{printed:?}").contains("Hello Ada"), "{printed:?}");
+}
+
+async fn where_nobody_can_be_asked_input_fails_at_once() {
+    let bench = Bench::new();
+    let ran = bench.run("input('Who? ')").await;
+    assert_eq!(
+        ran.error().unwrap().0,
+        "StdinNotImplementedError",
+        "{ran:?}"
+    );
+}
+
+/// Text without the colours of a terminal.
+fn plain(text: &str) -> String {
+    let mut pieces = text.split('\u{1b}');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |plain, piece| {
+        plain + piece.split_once('m').map_or("", |(_, rest)| rest)
+    })
+}
+
+async fn a_flood_of_displays_comes_to_its_end_and_the_next_cell_runs() {
+    let bench = Bench::new();
+    let ran = bench
+        .run("from IPython.display import display\nfor i in range(5000): display(i)")
+        .await;
+    assert_eq!(ran.finished, Finished::Ok);
+    let shown = |said: &&Said| matches!(said, Said::Display { .. });
+    assert!(ran.said.iter().filter(shown).count() > 100);
+    let ran = bench.run("1/0").await;
+    assert!(matches!(ran.finished, Finished::Failed(_)), "{ran:?}");
+    // At once behind a cell that failed.
+    let ran = bench.run("6*7").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "42", "{ran:?}");
+}

@@ -1,0 +1,211 @@
+//! `ward notebook agent`: the runtime of a notebook, as a process.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use runtime_native::{
+    Capabilities, Ending, Kernels, RuntimeArgs, Specs, create_agent_on, echo, open_store,
+    parse_runtime_args,
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::notebook::{behind_a_wall, variable};
+use crate::commands::run_async;
+use crate::console::{printable, tell};
+use crate::{folders, workspace};
+
+/// Run the cells of a notebook that `ward serve` has
+///
+/// What the gate lets run is run here, in order, on a Jupyter kernel inside the sandbox: it can read
+/// and write the notebook's workspace, and reaches neither your home folder nor the network. A newer
+/// agent of the same notebook takes this one's place. Ctrl-C ends it, and its kernel.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = "What is not given is taken from WARD_URL, WARD_TOKEN, WARD_CLIENT_ID and \
+    WARD_NOTEBOOK; the token also from the config folder.\n\n\
+    Examples:\n  \
+    ward notebook agent --notebook 4f2a --client-id ada --kernel python\n  \
+    ward notebook agent --notebook 4f2a --client-id ada --kernel echo"
+)]
+pub(crate) struct Args {
+    /// Which notebook
+    #[arg(long, value_name = "ID")]
+    notebook: Option<String>,
+
+    /// The id of the person whose agent this is: yours
+    #[arg(long, value_name = "USER")]
+    client_id: Option<String>,
+
+    /// What runs the cells: echo, python, or an installed Jupyter kernel
+    #[arg(long, value_name = "KERNEL", default_value = "python")]
+    kernel: String,
+
+    /// What this runtime is called [default: native-KERNEL]
+    #[arg(long, value_name = "NAME")]
+    runtime_id: Option<String>,
+
+    /// Where Ward is [default: http://127.0.0.1:3000]
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+
+    /// The folder that cells may read and write [default: the notebook's]
+    ///
+    /// Where Ward is on another machine, it has to be named. Where it is another folder than the
+    /// notebook's on this one, each run asks: it was decided on for the notebook's.
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let named = args.workspace;
+    let mut words: Vec<OsString> = vec!["--kernel".into(), args.kernel.into()];
+    let flags = [
+        ("--notebook", args.notebook),
+        ("--client-id", args.client_id),
+        ("--runtime-id", args.runtime_id),
+        ("--url", args.url),
+    ];
+    for (flag, value) in flags {
+        if let Some(value) = value {
+            words.extend([flag.into(), value.into()]);
+        }
+    }
+    let args = parse_runtime_args(words, variable, &folders::config()?)?;
+    run_async(serve(args, named))
+}
+
+async fn serve(args: RuntimeArgs, named: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let told = "Ward could not prepare for signals";
+    let mut interrupt = signal(SignalKind::interrupt()).context(told)?;
+    let mut terminate = signal(SignalKind::terminate()).context(told)?;
+    let store = open_store(&args).await?;
+    let (kernels, capabilities) = match args.kernel.as_str() {
+        // It runs nothing.
+        "echo" => {
+            let capabilities = Capabilities {
+                can_execute_code: true,
+                can_execute_sql: true,
+                confined: true,
+                ..Capabilities::default()
+            };
+            (None, capabilities)
+        }
+        name => {
+            let spec = Specs::usual(variable).find(name)?;
+            let place = place(named.as_deref(), args.is_here(), store.workspace())?;
+            let (options, mut capabilities) = behind_a_wall(spec, place.folder)?;
+            capabilities.confined &= place.is_the_notebooks;
+            (Some(Kernels::new(options)), capabilities)
+        }
+    };
+    let mut agent = create_agent_on(&store, &args, capabilities)?;
+    match &kernels {
+        None => agent.on_execution(echo),
+        Some(kernels) => {
+            // A kernel that cannot start is told before the agent is there.
+            tokio::select! {
+                started = kernels.start() => drop(started?),
+                _ = interrupt.recv() => return Ok(ExitCode::from(130)),
+                _ = terminate.recv() => return Ok(ExitCode::from(143)),
+            }
+            let kernels = kernels.clone();
+            agent.on_execution(move |context| {
+                let kernels = kernels.clone();
+                async move { kernels.execute(context).await }
+            });
+        }
+    }
+    tell(&format!(
+        "runs the cells of the notebook {} ({}); Ctrl-C ends it",
+        printable(&args.notebook),
+        printable(&args.kernel)
+    ));
+    let handle = agent.handle();
+    let mut going = std::pin::pin!(agent.start());
+    let mut syncing = std::pin::pin!(store.sync());
+    let ending = loop {
+        tokio::select! {
+            ending = &mut going => break ending?,
+            why = &mut syncing => break Ending::Lost(why),
+            _ = interrupt.recv() => handle.shutdown(),
+            _ = terminate.recv() => handle.shutdown(),
+        }
+    };
+    if let Some(kernels) = kernels {
+        kernels.end().await;
+    }
+    match ending {
+        Ending::Shutdown => Ok(ExitCode::SUCCESS),
+        Ending::Displaced => {
+            tell(&ending.to_string());
+            Ok(ExitCode::SUCCESS)
+        }
+        Ending::Terminated(_) | Ending::Lost(_) | Ending::Refused(_) => {
+            tell(&printable(&ending.to_string()));
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Where cells run.
+struct Place {
+    folder: PathBuf,
+    /// Whether it is what the gate decides on: the notebook's workspace, or, where that is on
+    /// another machine, the folder that was named for it.
+    is_the_notebooks: bool,
+}
+
+/// The folder that was named, or the notebook's own where it is on this machine.
+fn place(named: Option<&Path>, is_here: bool, notebooks: &str) -> anyhow::Result<Place> {
+    if !is_here && named.is_none() {
+        bail!(
+            "The notebook's workspace is on another machine. Name the folder here that cells may read and write with --workspace."
+        );
+    }
+    let folder = workspace::find(Some(named.unwrap_or(Path::new(notebooks))))?;
+    let is_the_notebooks = !is_here || folder == Path::new(notebooks);
+    if !is_the_notebooks {
+        tell(&format!(
+            "{} is not the notebook's workspace, so that each run asks",
+            printable(&folder.to_string_lossy())
+        ));
+    }
+    Ok(Place {
+        folder,
+        is_the_notebooks,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_notebooks_own_workspace_is_what_was_decided_on() {
+        let ours = tempfile::tempdir().unwrap();
+        let ours = ours.path().canonicalize().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let notebooks = ours.to_str().unwrap();
+        let found = place(None, true, notebooks).unwrap();
+        assert!(found.is_the_notebooks && found.folder == ours);
+        assert!(
+            place(Some(&ours), true, notebooks)
+                .unwrap()
+                .is_the_notebooks
+        );
+        assert!(
+            !place(Some(other.path()), true, notebooks)
+                .unwrap()
+                .is_the_notebooks
+        );
+        let told = place(None, false, notebooks).err().unwrap().to_string();
+        assert!(told.contains("--workspace"), "{told}");
+        assert!(
+            place(Some(other.path()), false, notebooks)
+                .unwrap()
+                .is_the_notebooks
+        );
+    }
+}

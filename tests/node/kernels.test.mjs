@@ -1,0 +1,180 @@
+// `ward notebook agent` and `ward notebook run`, with the echo agent and a real ipykernel.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { limit, place } from "./host.mjs";
+import { serve } from "./served.mjs";
+
+const environment = (at, more = {}) => {
+  const env = { ...process.env, HOME: at.home, VIRTUAL_ENV: process.env.WARD_IPYKERNEL, ...more };
+  for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "WARD_TOKEN"]) delete env[name];
+  return { ...env, ...more };
+};
+
+/** Ward with these arguments; `done` is its end. */
+function ward(t, at, args, more) {
+  const child = spawn(process.env.WARD_BIN, args, { env: environment(at, more), cwd: at.workspace, stdio: ["ignore", "pipe", "pipe"] });
+  const out = { stdout: "", stderr: "" };
+  for (const stream of ["stdout", "stderr"]) child[stream].setEncoding("utf8").on("data", (text) => (out[stream] += text));
+  const done = once(child, "close").then(([code]) => ({ code, ...out }));
+  t.after(async () => {
+    child.kill("SIGKILL");
+    await done;
+  });
+  return { child, out, done };
+}
+
+const code = (source, more = {}) => ({ cell_type: "code", metadata: {}, source, outputs: [], execution_count: null, ...more });
+const file = (cells, more = {}) => ({ cells, metadata: {}, nbformat: 4, nbformat_minor: 5, ...more });
+const ids = (cells) => cells.map((cell, index) => ({ id: `c${index}`, ...cell }));
+
+/** A notebook on a Ward of its own, and what can be done with it. */
+async function book(t, cells) {
+  const at = await serve(t);
+  const made = await at.call("POST", "/notebooks", { title: "n", workspace: at.workspace, ipynb: file(ids(cells)) });
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const path = `/notebooks/${made.body.id}`;
+  const user = (await at.call("GET", "/healthz")).body.actor.replace("person:", "");
+  let runs = 0;
+  return {
+    ...at,
+    path,
+    user,
+    agent: (kernel, more = []) => ward(t, at, ["notebook", "agent", "--notebook", made.body.id, "--client-id", user, "--kernel", kernel, "--url", at.url, ...more]),
+    ready: (fits = () => true) => at.until(path, ({ state }) => state.sessions.some((one) => one.state === "ready" && fits(one))),
+    want: async (cell, event = { kind: "execution.requested", execution_id: `e${++runs}`, cell_id: cell }) => {
+      const taken = await at.call("POST", `${path}/events`, { events: [event] });
+      assert.equal(taken.status, 200, JSON.stringify(taken.body));
+      return event.execution_id;
+    },
+    over: async (id) => {
+      const ended = ["completed", "failed", "cancelled"];
+      const { state } = await at.until(path, ({ state }) => state.executions.some((run) => run.execution_id === id && ended.includes(run.state)));
+      const run = state.executions.find((one) => one.execution_id === id);
+      return { run, cell: state.cells[run.cell_id] };
+    },
+  };
+}
+
+test("the echo agent answers what the cell says, and a newer one takes its place", limit, async (t) => {
+  const it = await book(t, [code("1+1")]);
+  const first = it.agent("echo");
+  await it.ready();
+  const { run, cell } = await it.over(await it.want("c0"));
+  assert.equal(run.state, "completed", JSON.stringify(run));
+  assert.deepEqual(cell.outputs, [{ type: "result", bundle: { data: { "text/plain": { inline: "Echo: 1+1" } } } }]);
+  const second = it.agent("echo", ["--runtime-id", "second"]);
+  await it.ready((one) => one.runtime_id === "second");
+  const ended = await first.done;
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.match(ended.stderr, /A newer runtime took this one's place/);
+  assert.equal((await it.over(await it.want("c0"))).run.state, "completed");
+  second.child.kill("SIGTERM");
+  const last = await second.done;
+  assert.equal(last.code, 0, last.stderr);
+  const { state } = await it.until(it.path, ({ state }) => state.sessions.every((one) => one.state === "terminated"));
+  assert.deepEqual(state.sessions.map((one) => one.ended), ["displaced", "shutdown"]);
+});
+
+test("an agent with somebody else's id is refused, and one without says what is missing", limit, async (t) => {
+  const it = await book(t, [code("1")]);
+  const forged = ward(t, it, ["notebook", "agent", "--notebook", it.path.split("/")[2], "--client-id", "eve", "--kernel", "echo", "--url", it.url]);
+  const told = await forged.done;
+  assert.equal(told.code, 1);
+  assert.match(told.stderr, new RegExp(`signed in as \`${it.user}\``));
+  const missing = await ward(t, it, ["notebook", "agent", "--notebook", "n", "--kernel", "echo"]).done;
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /--client-id, or as WARD_CLIENT_ID/);
+});
+
+test("a cell runs on a real kernel through the gate, is cancelled, and nothing is left of the kernel", limit, async (t) => {
+  const cells = ["print('hello')\n6*7", "import time\nprint('on', flush=True)\ntime.sleep(600)", "open('/root/.ssh/id') if False else open('made.txt', 'w').write('x')"];
+  const it = await book(t, cells.map((source) => code(source)));
+  const agent = it.agent("python");
+  await it.ready((one) => one.capabilities.confined);
+  const { run, cell } = await it.over(await it.want("c0"));
+  assert.equal(run.state, "completed", JSON.stringify(run));
+  assert.deepEqual(cell.outputs, [
+    { type: "terminal", stream: "stdout", text: "hello\n" },
+    { type: "result", bundle: { data: { "text/plain": { inline: "42" } } }, execution_count: 1 },
+  ]);
+  const long = await it.want("c1");
+  await it.until(it.path, ({ state }) => state.cells.c1.outputs?.some((output) => output.text === "on\n"));
+  await it.want("c1", { kind: "execution.cancel", execution_id: long });
+  assert.equal((await it.over(long)).run.state, "cancelled");
+  assert.equal((await it.over(await it.want("c2"))).run.state, "completed");
+  assert.equal(await readFile(join(it.workspace, "made.txt"), "utf8"), "x");
+  const mine = () => spawnedBy(it.home);
+  assert.equal((await mine()).length, 1);
+  agent.child.kill("SIGINT");
+  const ended = await agent.done;
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.deepEqual(await mine(), []);
+  // What was done is in the ledger like everything else.
+  const { body } = await it.call("GET", "/ledger");
+  assert.ok(JSON.stringify(body).includes("cell.execute"));
+});
+
+/** The kernels whose sockets are below this home folder. */
+async function spawnedBy(home) {
+  const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(processes.map((id) => readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "")));
+  return lines.map((line) => line.replaceAll("\0", " ")).filter((line) => line.includes("ipykernel_launcher") && line.includes(home));
+}
+
+test("ward notebook run executes a file without a server, and loses nothing of it", limit, async (t) => {
+  const at = await place(t);
+  const before = file(
+    ids([
+      { cell_type: "markdown", metadata: { tags: ["x"] }, source: ["# Title\n", "text"] },
+      code("import pandas as pd\npd.DataFrame({'a': [1, 2]})", { metadata: { collapsed: true } }),
+      { cell_type: "raw", metadata: { format: "text/latex" }, source: "\\LaTeX" },
+      code("%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"),
+      code(""),
+    ]),
+    { metadata: { custom: { kept: [1, { deep: true }] } } },
+  );
+  await writeFile(join(at.workspace, "in.ipynb"), JSON.stringify(before));
+  const ran = await ward(t, at, ["notebook", "run", "in.ipynb", "--out", "out.ipynb"]).done;
+  assert.equal(ran.code, 0, ran.stderr);
+  const after = JSON.parse(await readFile(join(at.workspace, "out.ipynb"), "utf8"));
+  const joined = (source) => [source].flat().join("");
+  assert.deepEqual(
+    after.cells.map(({ id, cell_type, metadata, source }) => ({ id, cell_type, metadata, source: joined(source) })),
+    before.cells.map(({ id, cell_type, metadata, source }) => ({ id, cell_type, metadata, source: joined(source) })),
+  );
+  assert.deepEqual(after.metadata.custom, before.metadata.custom);
+  assert.equal(after.metadata.language_info.name, "python");
+  assert.match(joined(after.cells[1].outputs[0].data["text/html"]), /<table/);
+  const png = after.cells[3].outputs.find((output) => output.data?.["image/png"]);
+  assert.match(joined(png.data["image/png"]), /^iVBORw0KGgo/);
+  assert.deepEqual([after.cells[1].execution_count, after.cells[3].execution_count], [1, 2]);
+});
+
+test("each end of ward notebook run has its own exit code", limit, async (t) => {
+  const at = await place(t);
+  const write = (name, cells) => writeFile(join(at.workspace, name), JSON.stringify(file(ids(cells.map((source) => code(source))))));
+  await write("bad.ipynb", ["print('before')", "1/0", "print('after')"]);
+  const stopped = await ward(t, at, ["notebook", "run", "bad.ipynb"]).done;
+  assert.equal(stopped.code, 1);
+  assert.equal(stopped.stdout, "before\nZeroDivisionError: division by zero\n");
+  assert.match(stopped.stderr, /^ward: cell 2: ZeroDivisionError/m);
+  const on = await ward(t, at, ["notebook", "run", "bad.ipynb", "--allow-errors"]).done;
+  assert.equal(on.code, 1);
+  assert.match(on.stdout, /after\n$/);
+  const none = await ward(t, at, ["notebook", "run", "bad.ipynb"], { VIRTUAL_ENV: "", PATH: "/usr/bin:/bin" }).done;
+  assert.equal(none.code, 1);
+  assert.match(none.stderr, /pip install ipykernel.*--venv/s);
+  await writeFile(join(at.workspace, "no.ipynb"), "{}");
+  assert.match((await ward(t, at, ["notebook", "run", "no.ipynb"]).done).stderr, /is no notebook/);
+  await write("long.ipynb", ["print('on', flush=True)\nimport time\nopen('started', 'w').close()\ntime.sleep(600)"]);
+  const long = ward(t, at, ["notebook", "run", "long.ipynb"]);
+  while (!(await readFile(join(at.workspace, "started")).catch(() => null))) await new Promise((resolve) => setTimeout(resolve, 20));
+  long.child.kill("SIGINT");
+  assert.equal((await long.done).code, 130);
+  assert.deepEqual(await spawnedBy(at.home), []);
+});
