@@ -152,6 +152,8 @@ test("one gate serves many workspaces, each with its own rules and runtime", lim
   assert.equal(await read(it.workspace, "secret.txt"), `secret.txt in ${it.workspace}`);
   await assert.rejects(read(other, "secret.txt"), refused({ kind: "denied" }));
   assert.equal(await read(other, "open.txt"), `open.txt in ${other}`);
+  // Files are read by the gate itself; a command is the runtime's work.
+  for (const workspace of [it.workspace, other]) await it.execute("terminal.run", { command: "true" }, { role: "backend", workspace });
   const { runtimes } = await it.connection.sendRequest("runtime/status", {});
   assert.deepEqual(runtimes.map((runtime) => [runtime.workspace, runtime.state]), [[other, "ready"], [it.workspace, "ready"]]);
   assert.equal(new Set(runtimes.map((runtime) => runtime.process)).size, 2);
