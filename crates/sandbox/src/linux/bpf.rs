@@ -130,6 +130,24 @@ impl Program {
         body.push(give(verdict));
     }
 
+    /// Gives calls of this number the verdict where two arguments, each named by its place, have any
+    /// of these bits.
+    pub(crate) fn on_bits(
+        &mut self,
+        number: u32,
+        first: (u32, u32),
+        second: (u32, u32),
+        verdict: Verdict,
+    ) {
+        self.calls.entry(number).or_default().extend([
+            load(16 + 8 * first.0),
+            jump(JUMP_ANY_BIT, first.1, 0, 3),
+            load(16 + 8 * second.0),
+            jump(JUMP_ANY_BIT, second.1, 0, 1),
+            give(verdict),
+        ]);
+    }
+
     /// The program as the kernel takes it.
     pub(crate) fn finish(self) -> Vec<Instruction> {
         let mut program = vec![

@@ -2,8 +2,9 @@
 //!
 //! The filter names what is closed; the rest is open. What it closes no build, test or shell
 //! needs: ways to new namespaces and mounts, to other processes' memory, to the kernel's own
-//! machinery, to other socket families. `clone3` does not exist inside, because its flags lie in
-//! memory where a filter cannot see them; every C library falls back to `clone`.
+//! machinery, to other socket families, to files that run as their owner. `clone3` and `openat2` do
+//! not exist inside, because what they ask for lies in memory where a filter cannot see it; whoever
+//! uses them falls back to `clone` and `openat`.
 
 use super::bpf::{Instruction, Program, Test, Verdict};
 
@@ -215,6 +216,24 @@ const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, 0x0004_0000];
 /// `open` for anything but plain reading: O_WRONLY, O_RDWR, O_CREAT, O_TRUNC.
 const WRITING: u32 = 0o1 | 0o2 | 0o100 | 0o1000;
 
+/// A file with this bit runs as its owner, whoever starts it: left in the workspace, it would lend
+/// the user's rights to everybody on the machine.
+const SET_USER_ID: u32 = 0o4000;
+
+/// `open` that makes a file and so takes a mode: O_CREAT, O_TMPFILE.
+const MAKING: u32 = 0o100 | 0o20_000_000;
+
+/// Calls that give a file a mode, and where it stands in their arguments.
+const MODES: &[(Call, u32)] = &[
+    (call!(x86_64 chmod), 1),
+    (call!(fchmod), 1),
+    (call!(fchmodat), 2),
+    (call!(fchmodat2), 2),
+    (call!(x86_64 creat), 1),
+    (call!(x86_64 mknod), 1),
+    (call!(mknodat), 2),
+];
+
 /// The filter as the kernel takes it.
 pub(crate) fn filter(arch: Arch, sockets: Sockets, memory: Memory) -> Vec<Instruction> {
     let mut program = Program::new(arch.audit(), arch.foreign());
@@ -253,6 +272,20 @@ pub(crate) fn filter(arch: Arch, sockets: Sockets, memory: Memory) -> Vec<Instru
         }
     }
     on_argument(call!(socketpair), 0, Test::NoneOf(&[AF_UNIX]), refuse);
+    for (call, mode) in MODES {
+        on_argument(*call, *mode, Test::AnyBit(SET_USER_ID), refuse);
+    }
+    for (call, flags) in [(call!(openat), 2), (call!(x86_64 open), 1)] {
+        if let Some(number) = call.number(arch) {
+            let (making, mode) = ((flags, MAKING), (flags + 1, SET_USER_ID));
+            program.on_bits(number, making, mode, refuse);
+        }
+    }
+    let mut on_argument = |call: Call, argument, test, verdict| {
+        if let Some(number) = call.number(arch) {
+            program.on_argument(number, argument, test, verdict);
+        }
+    };
     // The supervisor is told of these, and lets them go on to the kernel's own decision.
     on_argument(call!(openat), 2, Test::AnyBit(WRITING), Verdict::Notify);
     on_argument(
@@ -273,6 +306,7 @@ pub(crate) fn filter(arch: Arch, sockets: Sockets, memory: Memory) -> Vec<Instru
         }
     };
     absent(call!(clone3), &mut program);
+    absent(call!(openat2), &mut program);
     if memory == Memory::Watched {
         absent(call!(memfd_create), &mut program);
         absent(call!(memfd_secret), &mut program);
@@ -306,7 +340,7 @@ mod tests {
     fn the_filter_fits_the_kernel_on_both_machines() {
         for arch in BOTH {
             let length = filter(arch, Sockets::PairsAndTcp, Memory::Watched).len();
-            assert!(length < 300, "{length} instructions for {arch:?}");
+            assert!(length < 350, "{length} instructions for {arch:?}");
         }
     }
 
@@ -332,7 +366,7 @@ mod tests {
 
     #[test]
     fn every_number_meets_what_its_own_call_is_to_meet_and_no_neighbours() {
-        let tested = [
+        let mut tested = vec![
             call!(clone),
             call!(ioctl),
             call!(personality),
@@ -342,7 +376,13 @@ mod tests {
             call!(x86_64 open),
             call!(sendto),
         ];
-        let absent = [call!(clone3), call!(memfd_create), call!(memfd_secret)];
+        tested.extend(MODES.iter().map(|(call, _)| *call));
+        let absent = [
+            call!(clone3),
+            call!(openat2),
+            call!(memfd_create),
+            call!(memfd_secret),
+        ];
         for arch in BOTH {
             let program = filter(arch, Sockets::Held, Memory::Watched);
             let has = |calls: &[Call], number| calls.iter().any(|c| c.number(arch) == Some(number));
@@ -380,6 +420,34 @@ mod tests {
             for flags in [0o1, 0o2, 0o101, 0o1000] {
                 assert_eq!(open(flags), Verdict::Notify, "{flags:o} on {arch:?}");
             }
+        }
+    }
+
+    #[test]
+    fn no_file_gets_a_mode_that_runs_it_as_its_owner() {
+        let refused = Verdict::Errno(libc::EPERM);
+        for arch in BOTH {
+            for (call, mode) in MODES.iter().filter(|(call, _)| call.number(arch).is_some()) {
+                let with = |bits| {
+                    let mut arguments = [0; 6];
+                    arguments[*mode as usize] = bits;
+                    verdict(arch, Sockets::Held, *call, arguments)
+                };
+                assert_eq!(with(0o4755), refused, "{call:?} on {arch:?}");
+                // Folders hand their group on, and what was made in /tmp is its maker's.
+                for bits in [0o755, 0o2775, 0o1777] {
+                    assert_ne!(with(bits), refused, "{call:?} on {arch:?}");
+                }
+            }
+            let open = |flags, mode| {
+                let arguments = [0, 0, flags, mode, 0, 0];
+                verdict(arch, Sockets::Held, call!(openat), arguments)
+            };
+            assert_eq!(open(0o101, 0o4755), refused);
+            assert_eq!(open(0o20_200_002, 0o4755), refused);
+            assert_eq!(open(0o101, 0o755), Verdict::Notify);
+            // Without a file to make, whatever stands where the mode would be means nothing.
+            assert_eq!(open(0, 0o4755), Verdict::Allow);
         }
     }
 

@@ -23,8 +23,6 @@ use super::sys::{self, Notification};
 pub(crate) enum Told {
     /// Paths that it would change.
     Paths(&'static [PathArgument]),
-    /// `openat2`: the flags lie in memory.
-    Openat2,
     /// A socket address and its length.
     Address(usize, usize),
 }
@@ -67,7 +65,6 @@ const fn at(need: Need, folder: usize, path: usize) -> PathArgument {
 
 /// The calls that are told whatever their arguments.
 pub(crate) const TOLD: &[(Call, Told)] = &[
-    (call!(openat2), Told::Openat2),
     (call!(x86_64 creat), Told::Paths(&[from(Need::Either, 0)])),
     (call!(x86_64 mkdir), Told::Paths(&[from(Need::Nothing, 0)])),
     (call!(mkdirat), Told::Paths(&[at(Need::Nothing, 0, 1)])),
@@ -164,14 +161,6 @@ impl Watcher {
         };
         match *told {
             Told::Paths(paths) => paths.iter().for_each(|path| self.look_at(call, path)),
-            Told::Openat2 => {
-                let mut flags = [0_u8; 8];
-                let read = sys::read_memory(call.pid, call.arguments[2], &mut flags);
-                let writing = OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
-                if read.is_ok() && u64::from_le_bytes(flags) & u64::from(writing.bits()) != 0 {
-                    self.look_at(call, &at(Need::Either, 0, 1));
-                }
-            }
             Told::Address(address, length) => self.look_at_address(call, address, length),
         }
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -49,7 +50,38 @@ static void become(char **arguments) {
     loot("x", 1);
 }
 
+// set-user-id NAME: every way to a file that runs as its owner; each leaves one, where it works
+static void set_user_id(char **arguments) {
+    char name[256];
+    const mode_t mode = S_ISUID | 0755;
+    const int making = O_WRONLY | O_CREAT | O_EXCL;
+#define NAMED(way) (snprintf(name, sizeof name, "%s-" way, arguments[0]), name)
+    close(open(NAMED("chmod"), making, 0755));
+    chmod(name, mode);
+    int file = open(NAMED("fchmod"), making, 0755);
+    fchmod(file, mode);
+    close(file);
+    close(open(NAMED("fchmodat"), making, 0755));
+    fchmodat(AT_FDCWD, name, mode, 0);
+    close(open(NAMED("fchmodat2"), making, 0755));
+    syscall(452, AT_FDCWD, name, mode, 0);
+    close(openat(AT_FDCWD, NAMED("openat"), making, mode));
+    struct { unsigned long long flags, mode, resolve; } how = {(unsigned)making, mode, 0};
+    close((int)syscall(437, AT_FDCWD, NAMED("openat2"), &how, sizeof how));
+    mknod(NAMED("mknod"), S_IFREG | mode, 0);
+    int unnamed = open(".", O_WRONLY | O_TMPFILE, mode);
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", unnamed);
+    linkat(AT_FDCWD, link, AT_FDCWD, NAMED("unnamed"), AT_SYMLINK_FOLLOW);
+    close(unnamed);
+#ifdef SYS_open
+    close((int)syscall(SYS_open, NAMED("open"), making, mode));
+    close((int)syscall(SYS_creat, NAMED("creat"), mode));
+#endif
+}
+
 const struct attempt FILES[] = {
     {"descriptor", descriptor}, {"below", below}, {"write-to", write_to}, {"device", device},
-    {"whoami", whoami}, {"become", become}, {NULL, NULL},
+    {"whoami", whoami}, {"become", become}, {"set-user-id", set_user_id},
+    {NULL, NULL},
 };

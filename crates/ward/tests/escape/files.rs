@@ -20,6 +20,8 @@ checks! {
         Anyone, Without("root"),
         DoNotHold("mode, owner, times and attributes of a file outside can be changed where the user may"),
         mode;
+    no_file_is_left_that_runs_as_its_owner:
+        Anyone, Without("seccomp"), Hold, set_user_id;
     a_dotfile_of_the_home_folder_is_not_written:
         Anyone, Without("root,landlock"), Hold, dotfile;
     a_package_cache_is_not_written_through:
@@ -83,6 +85,19 @@ fn delete(scene: &Scene) -> Seen {
         "truncate -s 0 {outside}/secret 2>/dev/null; rm -rf {outside} 2>/dev/null; true"
     ));
     changed(scene, "outside/secret")
+}
+
+fn set_user_id(scene: &Scene) -> Seen {
+    scene.attack(&["set-user-id", "lent"]);
+    let runs_as_its_owner = |entry: std::io::Result<std::fs::DirEntry>| {
+        let mode = entry.unwrap().metadata().unwrap().permissions().mode();
+        mode & 0o4000 != 0
+    };
+    Seen::escape_if(
+        std::fs::read_dir(scene.path("work"))
+            .unwrap()
+            .any(runs_as_its_owner),
+    )
 }
 
 fn mode(scene: &Scene) -> Seen {
