@@ -53,9 +53,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
 
-    /// Hosts it may reach by name, such as `github.com,localhost:5432`, or `none`
+    /// Hosts it may reach by name, such as `github.com,db.example:5432`, or `none`
     ///
-    /// A name without a port means the ports 80 and 443.
+    /// A name without a port means the ports 80 and 443. The way is a proxy, which the usual
+    /// variables name. `localhost` stays the command's own, unless a program is told to use the
+    /// proxy for it: `curl --noproxy '' http://localhost:8080`.
     #[arg(long, value_name = "HOSTS", default_value = "none", value_parser = net)]
     net: Net,
 
