@@ -16,6 +16,8 @@ const PACKAGE: &str = "schemathesis==4.32.5";
 const EXAMPLES: &str = "100";
 /// Those that never end by themselves; what they answer is tested elsewhere.
 const ENDLESS: &str = r"^/(approvals|ledger)/events$|^/(sessions|notebooks)/\{id\}/events$";
+/// What keeps requests from waiting for a person.
+const HOOKS: &str = "tests/python/without_waiting.py";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,unsupported_method";
 
@@ -35,6 +37,7 @@ pub(crate) fn run(places: &Places) -> anyhow::Result<()> {
             .args(["--max-examples", EXAMPLES, "--request-timeout", "90"])
             .arg("--header")
             .arg(format!("Authorization: Bearer {}", token.trim()))
+            .env("SCHEMATHESIS_HOOKS", places.root.join(HOOKS))
             .current_dir(&home),
         "It prints the request that was answered so; make it a test in crates/server/tests before mending.",
     )

@@ -8,12 +8,27 @@ pub const LOCAL: &str = "local";
 
 /// Where actions run: a runtime by its id, or what it has to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected the id of a runtime, or an object with `kind`, `capability` or `workspace`"
+)]
 pub enum RuntimeChoice {
     /// The runtime of this id; `local` is the runtime server of this machine.
-    Id(String),
+    Id(
+        #[serde(deserialize_with = "an_id")]
+        #[schemars(length(min = 1))]
+        String,
+    ),
     /// The one runtime that is all of this.
     Need(RuntimeNeed),
+}
+
+fn an_id<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let id = String::deserialize(deserializer)?;
+    match id.is_empty() {
+        true => Err(serde::de::Error::custom("an id is not empty")),
+        false => Ok(id),
+    }
 }
 
 impl RuntimeChoice {
@@ -194,4 +209,33 @@ pub struct ExecuteEvent {
 pub struct CancelEvent {
     /// The action's id.
     pub id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(value: Value) -> Result<RuntimeChoice, String> {
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_choice_is_an_id_or_a_need_and_says_so_of_anything_else() {
+        assert_eq!(read(json!("r1")), Ok(RuntimeChoice::Id("r1".to_owned())));
+        let need = RuntimeNeed {
+            kind: Some("vscode".to_owned()),
+            ..RuntimeNeed::default()
+        };
+        assert_eq!(
+            read(json!({"kind": "vscode"})),
+            Ok(RuntimeChoice::Need(need))
+        );
+        let sentence =
+            "expected the id of a runtime, or an object with `kind`, `capability` or `workspace`";
+        for other in [json!(""), json!(7), json!({"name": "x"})] {
+            assert_eq!(read(other), Err(sentence.to_owned()));
+        }
+    }
 }
