@@ -57,6 +57,7 @@ fn assets(built: &Path) -> Result<String, Box<dyn Error>> {
             Some("js") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
             Some("svg") => "image/svg+xml",
+            Some("wasm") => "application/wasm",
             _ => continue,
         };
         let name = file.file_name().and_then(|name| name.to_str());

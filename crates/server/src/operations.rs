@@ -32,7 +32,7 @@ use crate::assets;
 use crate::auth::Who;
 use crate::openapi;
 use crate::routes::{
-    actions, approvals, door, grants, health, inbox, ledger, login, notebooks, page, roles,
+    actions, approvals, door, frame, grants, health, inbox, ledger, login, notebooks, page, roles,
     runtimes, sessions, undo,
 };
 use crate::sse;
@@ -82,6 +82,12 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
         get("/", "getPage", Everybody, page::show::<S>)
             .summary("What is there, as a page or as text")
             .answer(200, "The page", Content::Page),
+        get("/notebook", "getNotebookPage", Everybody, page::notebook::<S>)
+            .summary("The same page, in a document that may show a notebook: `/notebook#/notebook/ID`")
+            .answer(200, "The page", Content::Page),
+        get("/frames/output", "getOutputFrame", Everybody, frame::output)
+            .summary("Where a notebook's page shows HTML that a cell made, apart from itself")
+            .answer(200, "The frame", Content::Page),
         get("/assets/{id}", "getAsset", Everybody, assets::show)
             .summary("A part of the page; its name says its content, so it may be kept")
             .answer(200, "The part", Content::Asset)

@@ -1,6 +1,7 @@
 //! `GET /`: the chat page for a browser that has signed in, and what is there as text for `curl`.
 //! Who has not signed in is told how to, on a plain page; so is everybody where the chat page was
-//! not built in.
+//! not built in. `GET /notebook` is the same page, in a document that may also run what is compiled
+//! for it and have frames.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -37,14 +38,40 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// What a document of the page may do beyond the others.
+#[derive(Debug, Clone, Copy)]
+enum May {
+    /// Nothing: the chat.
+    Plain,
+    /// Run WebAssembly, and show frames of Ward's own: a notebook.
+    Notebook,
+}
+
 pub(crate) async fn show<S: Store>(
-    State(app): State<Arc<App<S>>>,
+    state: State<Arc<App<S>>>,
     caller: Result<Caller, HttpFailure>,
     headers: HeaderMap,
 ) -> Result<Response, HttpFailure> {
+    document(state, caller, headers, May::Plain).await
+}
+
+pub(crate) async fn notebook<S: Store>(
+    state: State<Arc<App<S>>>,
+    caller: Result<Caller, HttpFailure>,
+    headers: HeaderMap,
+) -> Result<Response, HttpFailure> {
+    document(state, caller, headers, May::Notebook).await
+}
+
+async fn document<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    caller: Result<Caller, HttpFailure>,
+    headers: HeaderMap,
+    may: May,
+) -> Result<Response, HttpFailure> {
     let html_asked = asks_for_html(&headers);
     if let (Ok(_), true, Some(template)) = (&caller, html_asked, PAGE_BUILT) {
-        return chat(template);
+        return chat(template, may);
     }
     let events = match caller {
         Ok(_) => Some(app.gate.store().count().await?),
@@ -74,13 +101,18 @@ pub(crate) async fn show<S: Store>(
 
 /// The chat page. Its parts are its own (`assets`); a nonce lets the editor and the terminal add
 /// their style sheets; strings never become scripts or markup (Trusted Types).
-fn chat(template: &str) -> Result<Response, HttpFailure> {
+fn chat(template: &str, may: May) -> Result<Response, HttpFailure> {
     let mut random = [0; 16];
     getrandom::fill(&mut random)
         .map_err(|error| HttpFailure::new(ErrorKind::Internal, error.to_string()))?;
-    let nonce = base64::engine::general_purpose::STANDARD_NO_PAD.encode(random);
+    let nonce = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random);
+    let (scripts, frames) = match may {
+        May::Plain => ("'self'", "'none'"),
+        // It compiles WebAssembly; strings still do not become scripts.
+        May::Notebook => ("'self' 'wasm-unsafe-eval'", "'self'"),
+    };
     let policy = format!(
-        "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; \
+        "default-src 'none'; script-src {scripts}; frame-src {frames}; style-src 'self' 'nonce-{nonce}'; \
          img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
          trusted-types 'none'"
