@@ -39,6 +39,9 @@ test("each end has its own exit code", limit, async (t) => {
   const denied = await ward(at, ["run", `write ${at.home}/no.txt: x`]);
   assert.equal(denied.code, 3, denied.stderr);
   assert.match(denied.stderr, /here nobody can be/);
+  const unreached = await ward(at, ["run", "run curl -sS --noproxy '' http://example.com/ || true"]);
+  assert.equal(unreached.code, 3, unreached.stderr);
+  assert.match(unreached.stderr, /^ward: it was kept from reaching example\.com:80$/m);
   assert.equal((await ward(at, ["run", "--max-turns", "1", "list the files"])).code, 4);
   const failed = await ward(at, ["run", "--model", "gpt-5", "x"], { more: { OPENAI_API_KEY: "" } });
   assert.equal(failed.code, 1);

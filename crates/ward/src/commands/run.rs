@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use protocol::gate::{Ask, Failed};
 use protocol::runtime::{LOCAL, RuntimeChoice, RuntimeNeed};
+use protocol::sandbox::{SandboxReport, Stopped, StoppedAccess};
 use protocol::session::{
     Input, Limits, PostSession, SessionAnswer, SessionEvent, StopReason, ToolCalled,
 };
@@ -222,7 +223,13 @@ impl Telling {
             SessionEvent::Text(delta) => self.words(&delta.text)?,
             SessionEvent::MessageCompleted(_) | SessionEvent::TurnDropped(_) => self.end_line()?,
             SessionEvent::ToolCalled(called) => self.did(&shown(&called))?,
-            SessionEvent::ToolOutput(came) if !came.ok => {
+            SessionEvent::ToolOutput(came) if came.ok => {
+                for stopped in stopped(&came.output) {
+                    self.refused = true;
+                    self.did(&stopped)?;
+                }
+            }
+            SessionEvent::ToolOutput(came) => {
                 self.refused |= came.kind == Some(ErrorKind::Denied);
                 self.did(&format!(
                     "{} did not work: {}",
@@ -306,6 +313,26 @@ impl Telling {
         }
         Ok(())
     }
+}
+
+/// What the wall kept a command from that it wanted, a sentence each: hosts, and the paths that a
+/// command which failed would have changed. One that did without did not need them.
+fn stopped(result: &str) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Ran {
+        exit_code: Option<i32>,
+        sandbox: SandboxReport,
+    }
+    let Ok(ran) = serde_json::from_str::<Ran>(result) else {
+        return Vec::new();
+    };
+    let all = ran.sandbox.stopped.into_iter();
+    all.filter_map(|Stopped { access, target }| match access {
+        StoppedAccess::Connect => Some(format!("it was kept from reaching {target}")),
+        StoppedAccess::Write if ran.exit_code == Some(0) => None,
+        StoppedAccess::Write => Some(format!("it was kept from changing {target}")),
+    })
+    .collect()
 }
 
 /// A call in a line: what, and on what.
