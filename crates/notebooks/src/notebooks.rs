@@ -402,6 +402,19 @@ impl<S: Store> Notebooks<S> {
         book.end(&session, Termination::Shutdown, why).await
     }
 
+    /// Ends a session in so many seconds, unless it is heard of again before. Whether there is one.
+    pub async fn leave(
+        &self,
+        actor: &Actor,
+        id: &str,
+        session: &str,
+        after: u64,
+    ) -> Result<bool, Failure> {
+        let book = self.book(actor, id).await?;
+        actor.must_be_person("end a notebook's runtime")?;
+        Ok(book.leave(&session_id(session)?, Duration::from_secs(after)))
+    }
+
     /// One that is open, for the gate.
     pub(crate) fn at_hand(&self, person: &str, id: &str) -> Option<Arc<Book<S>>> {
         let book = self.opened(id)?;

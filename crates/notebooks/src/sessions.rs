@@ -24,7 +24,12 @@ pub(crate) struct Lease {
     /// Of its token.
     token: Digest,
     until: Instant,
+    /// It said that it goes away, and was not heard of since.
+    leaving: bool,
 }
+
+/// Why a run failed whose runtime said that it goes away, and did not come back.
+const CLOSED: &str = "The page that ran this was closed while it worked on it.";
 
 impl<S: Store> Book<S> {
     /// A runtime announces itself: the newest has the notebook.
@@ -49,6 +54,7 @@ impl<S: Store> Book<S> {
                 person: person.to_owned(),
                 token: digest,
                 until: Instant::now() + lease,
+                leaving: false,
             },
         );
         let started = NotebookEvent::RuntimeStarted(RuntimeStarted {
@@ -138,6 +144,7 @@ impl<S: Store> Book<S> {
         match found {
             Some((session, known)) if known.person == actor.person() => {
                 known.until = Instant::now() + lease;
+                known.leaving = false;
                 Ok(session.clone())
             }
             Some(_) | None => Err(not_there()),
@@ -195,6 +202,32 @@ impl<S: Store> Book<S> {
             .await?;
         self.tidy();
         Ok(taken.appended.appended > 0)
+    }
+
+    /// A session may be going away: it is over after this time, unless it is heard of again. Whether
+    /// there is one.
+    pub(crate) fn leave(self: &Arc<Self>, session: &SessionId, after: Duration) -> bool {
+        let until = Instant::now() + after;
+        match lock(&self.leases).get_mut(session) {
+            Some(lease) => {
+                lease.until = lease.until.min(until);
+                lease.leaving = true;
+            }
+            None => return false,
+        }
+        // Whoever watches it already sleeps for longer.
+        let (book, session) = (Arc::downgrade(self), session.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep_until(until).await;
+            let Some(book) = book.upgrade() else { return };
+            let gone = lock(&book.leases)
+                .get(&session)
+                .is_some_and(|lease| lease.leaving && lease.until <= Instant::now());
+            if gone && let Err(failure) = book.end(&session, Termination::Shutdown, CLOSED).await {
+                tracing::warn!(%failure, "that a runtime is gone could not be written");
+            }
+        });
+        true
     }
 
     /// Lets go of the leases of sessions that are over. One that is only about to be announced is

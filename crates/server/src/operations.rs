@@ -292,7 +292,8 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .json::<Announced>(200, "Its lease is renewed")
             .fails(&[415]),
         delete("/notebooks/{id}/runtimes/{session}", "endRuntime", Persons, notebooks::end::<S>)
-            .summary("End a runtime session of a notebook")
+            .summary("End a runtime session of a notebook: now, or soon, unless it is heard of again")
+            .query::<notebooks::After>()
             .json::<notebooks::Ended>(200, "It is over"),
         get("/notebooks/{id}/artifacts", "getArtifacts", Actors, notebooks::artifacts::<S>)
             .summary("What is kept beside a notebook")

@@ -42,6 +42,16 @@ pub(crate) struct Name {
     pub(crate) name: Option<String>,
 }
 
+/// Query of `DELETE /notebooks/{id}/runtimes/{session}`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct After {
+    /// In how many seconds it is over, unless it is heard of again before: for a page that goes away
+    /// and may only be loaded again.
+    #[schemars(range(max = 60))]
+    pub(crate) after: Option<u64>,
+}
+
 /// Answer of `GET /notebooks/{id}/artifacts`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ArtifactList {
@@ -249,9 +259,17 @@ pub(crate) async fn end<S: Store>(
     State(app): State<Arc<App<S>>>,
     Person(caller): Person,
     Path((id, session)): Path<(String, String)>,
+    Params(After { after }): Params<After>,
 ) -> Result<Response, HttpFailure> {
     let notebooks = app.notebooks.clone();
-    let ended = whole(async move { notebooks.end(&caller.actor, &id, &session).await }).await?;
+    let ended = whole(async move {
+        let actor = &caller.actor;
+        match after.filter(|after| *after > 0) {
+            Some(after) => notebooks.leave(actor, &id, &session, after.min(60)).await,
+            None => notebooks.end(actor, &id, &session).await,
+        }
+    })
+    .await?;
     Ok(ok(&Ended { ended }))
 }
 
