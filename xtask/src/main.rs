@@ -1,5 +1,5 @@
 //! Every chore of the project, so that there are no scripts to keep: `cargo xtask serve`,
-//! `cargo xtask test`, `cargo xtask ui`, `cargo xtask vsix`, `cargo xtask bench`.
+//! `cargo xtask test`, `cargo xtask ui`, `cargo xtask wasm`, `cargo xtask vsix`, `cargo xtask bench`.
 //!
 //! What a chore needs beyond Rust, Node and a C compiler it gets itself, and keeps outside the
 //! checkout (see [`cache`]).
@@ -13,6 +13,7 @@
 mod bench;
 mod cache;
 mod needs;
+mod package;
 mod run;
 mod schemathesis;
 mod serve;
@@ -22,6 +23,7 @@ mod tools;
 mod ui;
 mod venv;
 mod vsix;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -43,6 +45,8 @@ enum Chore {
     Test(test::Args),
     /// Build the page, which the next build of Ward takes in
     Ui(ui::Args),
+    /// Build what the page shares with Ward, for wasm32, into its npm package
+    Wasm(wasm::Args),
     /// Package the VS Code extension
     Vsix(vsix::Args),
     /// Measure Ward beside its peers
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         Chore::Serve(args) => serve::run(&args),
         Chore::Test(args) => test::run(&args),
         Chore::Ui(args) => ui::run(&args),
+        Chore::Wasm(args) => wasm::run(&args),
         Chore::Vsix(args) => vsix::run(&args),
         Chore::Bench(args) => bench::run(&args),
     };

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::cache::Places;
 use crate::steps::Steps;
 use crate::ui::{self, Page};
-use crate::{needs, run, schemathesis, tools, venv, vsix};
+use crate::{needs, package, run, schemathesis, tools, venv, vsix, wasm};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -51,7 +51,8 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
     if page == Page::Built {
         steps.step("Build with the page", || build(places))?;
     }
-    steps.step("What also runs in a page: wasm32", || wasm(places))?;
+    steps.step("What also runs in a page: wasm32", || pure(places))?;
+    steps.step("The agent's core as packages", || package::check(places))?;
     steps.step("Rust tests", || rust_tests(args, places, nextest))?;
     steps.step("Node tests", || node_tests(places))?;
     steps.step("Python tests", || python_tests(places))?;
@@ -153,19 +154,11 @@ fn build(places: &Places) -> anyhow::Result<()> {
 }
 
 /// Crates that a page shares with Ward do no I/O and build for wasm32.
-fn wasm(places: &Places) -> anyhow::Result<()> {
-    let target = "wasm32-unknown-unknown";
-    let rustup = || run::program("rustup", &places.root);
-    let installed = run::output(rustup().args(["target", "list", "--installed"]));
-    if !installed.is_ok_and(|installed| installed.lines().any(|line| line == target)) {
-        run::run(
-            rustup().args(["target", "add", target]),
-            "Without rustup it cannot be checked that these crates build for a page.",
-        )?;
-    }
+fn pure(places: &Places) -> anyhow::Result<()> {
+    wasm::install_target(places)?;
     run::run(
         run::cargo(&places.root)
-            .args(["check", "--target", target])
+            .args(["check", "--target", wasm::TARGET])
             .args(["--package", "protocol", "--package", "store"])
             .args(["--package", "policy", "--package", "notebook"])
             .args(["--package", "runtime-core"]),

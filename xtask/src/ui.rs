@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::cache::Places;
-use crate::run;
+use crate::{run, wasm};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
@@ -41,6 +41,7 @@ pub(crate) fn build(places: &Places, ward: &Path) -> anyhow::Result<Page> {
     let document = run::output(std::process::Command::new(ward).arg("openapi"))?;
     write_if_other(&ui.join("openapi.json"), &document)?;
     npm_install(&ui)?;
+    wasm::build(places)?;
     let print = fingerprint(&ui)?;
     let built = ui.join(".built");
     if ui.join("dist/index.html").is_file()
@@ -92,6 +93,9 @@ fn fingerprint(ui: &Path) -> anyhow::Result<String> {
     .map(|name| ui.join(name))
     .collect();
     gather(&ui.join("src"), &mut files)?;
+    for part in ["src", "wasm"] {
+        gather(&ui.join("packages/runtime-browser").join(part), &mut files)?;
+    }
     files.sort();
     let mut hasher = DefaultHasher::new();
     for file in files {
@@ -108,7 +112,7 @@ fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             gather(&path, files)?;
-        } else if !path.ends_with("api/schema.ts") {
+        } else if !path.ends_with("schema.ts") {
             files.push(path);
         }
     }
