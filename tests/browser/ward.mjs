@@ -100,7 +100,7 @@ export async function serve(t, { files = { "README.md": "# A workspace\n\nWith a
 export async function open(t, it, options = {}) {
   const context = await (await browser()).newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: "reduce", ...options });
   t.after(() => context.close());
-  if (process.env.WARD_PAGE) await fromDisk(context, it.url);
+  if (process.env.WARD_PAGE) await fromDisk(context);
   const page = await watched(t, context);
   const { body } = await it.call("POST", "/login");
   if (process.env.WARD_PAGE) {
@@ -112,14 +112,14 @@ export async function open(t, it, options = {}) {
 }
 
 /** The page as it lies in ui/dist (WARD_PAGE), without building Ward anew; its policy is Ward's. */
-async function fromDisk(context, url) {
+async function fromDisk(context) {
   const dist = process.env.WARD_PAGE;
-  const kinds = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
-  await context.route(`${url}/assets/*`, async (route) => {
+  const kinds = { js: "text/javascript", css: "text/css", svg: "image/svg+xml", wasm: "application/wasm" };
+  await context.route((asked) => asked.pathname.startsWith("/assets/"), async (route) => {
     const name = new URL(route.request().url()).pathname.slice("/assets/".length);
     await route.fulfill({ body: await readFile(join(dist, name)), contentType: kinds[name.split(".").pop()] });
   });
-  await context.route(`${url}/`, async (route) => {
+  await context.route((asked) => asked.pathname === "/" || asked.pathname === "/notebook", async (route) => {
     const response = await route.fetch();
     if (!(await response.text()).includes("/assets/")) return route.fulfill({ response });
     const nonce = /'nonce-([^']+)'/.exec(response.headers()["content-security-policy"])?.[1];

@@ -1,1 +1,5 @@
 declare module "*.css";
+declare module "*.wasm" {
+  const address: string;
+  export default address;
+}

@@ -4,7 +4,7 @@ import { ask } from "../host";
 import { failureOf, unreachable } from "./failure";
 import type {
   ActionEnded, ActionState, Approval, Changes, GrantInfo, Grants, Health, Models, Page, PatchSession, PostAction, PostAnswer,
-  PostAttention, PostFork, PostMessage, PostSession, Resolved, Roles, Runtimes, SessionAnswer, SessionInfo, Sessions,
+  NotebookInfo, NotebookList, PostAttention, PostFork, PostMessage, PostSession, Resolved, Roles, Runtimes, SessionAnswer, SessionInfo, Sessions,
   UndoParams, Undone, Verdict,
 } from "./schema";
 
@@ -63,6 +63,10 @@ export const api = {
 
   grants: () => call<Grants>("GET", "/grants"),
   revoke: (grant: string) => call<GrantInfo>("DELETE", `/grants/${id(grant)}`),
+
+  notebooks: () => call<NotebookList>("GET", "/notebooks"),
+  makeNotebook: (asked: { title?: string; ipynb?: unknown }) => call<NotebookInfo>("POST", "/notebooks", asked),
+  removeNotebook: (notebook: string) => call<NotebookInfo>("DELETE", `/notebooks/${id(notebook)}`),
 
   ledger: (filter: { after?: number; limit?: number; last?: number; kind?: string; session?: string; action?: string }) =>
     call<Page>("GET", `/ledger${query(filter)}`),

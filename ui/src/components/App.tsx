@@ -19,12 +19,15 @@ import { Visible } from "./Visible";
 
 const Places = {
   approvals: lazy(() => import("./places").then((m) => ({ default: m.Approvals }))),
+  notebooks: lazy(() => import("../notebook/Notebooks").then((m) => ({ default: m.Notebooks }))),
   grants: lazy(() => import("./places").then((m) => ({ default: m.GrantsPlace }))),
   ledger: lazy(() => import("./places").then((m) => ({ default: m.Ledger }))),
   runtimes: lazy(() => import("./places").then((m) => ({ default: m.Runtimes }))),
   roles: lazy(() => import("./places").then((m) => ({ default: m.Roles }))),
   settings: lazy(() => import("./places").then((m) => ({ default: m.SettingsPlace }))),
 };
+
+const Notebook = lazy(() => import("../notebook/Notebook").then((m) => ({ default: m.NotebookPlace })));
 
 const narrow = () => matchMedia("(max-width: 1100px)").matches;
 
@@ -60,7 +63,7 @@ export function App() {
   const model = current?.model ?? known.models?.default;
   const offline = model === "offline" || model?.startsWith("offline/") === true;
   const toggleSide = () => (narrow() ? setDrawer(drawer === "side" ? undefined : "side") : remember({ side: !side }));
-  const Place = at.at === "new" || at.at === "session" ? undefined : Places[at.at];
+  const Place = at.at === "new" || at.at === "session" ? undefined : at.at === "notebook" ? Notebook : Places[at.at];
   const beside = !Place && side;
   return (
     <div className={`app ${beside ? "with-side" : ""} ${drawer ? `drawer-${drawer}` : ""}`}>

@@ -10,7 +10,7 @@ import { baseName } from "../text/words";
 import { languageOf } from "./highlight";
 
 /** Characters that change the direction of writing or have no width are shown too. */
-const HIDDEN = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+export const HIDDEN = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
 export default function CodeView({ text, name }: { text: string; name: string }) {
   const box = useRef<HTMLDivElement>(null);

@@ -1,6 +1,7 @@
 import { memo, useMemo, useState } from "react";
 import { api } from "../api/client";
 import type { SessionInfo } from "../api/schema";
+import { host } from "../host";
 import { complain } from "../model/announce";
 import { inbox } from "../model/inbox";
 import { type Place, type Route, address, go } from "../model/route";
@@ -10,7 +11,7 @@ import { ago, baseName, stateWords } from "../text/words";
 import { plain } from "../text/visible";
 import { Dialog } from "./Dialog";
 
-const NAMES: Record<Place, string> = { approvals: "Approvals", grants: "Grants", ledger: "Ledger", runtimes: "Runtimes", roles: "Roles", settings: "Settings" };
+const NAMES: Record<Place, string> = { approvals: "Approvals", notebooks: "Notebooks", grants: "Grants", ledger: "Ledger", runtimes: "Runtimes", roles: "Roles", settings: "Settings" };
 
 /** Sessions, and the other places of the page. */
 export const Left = memo(function Left({ route, close }: { route: Route; close: () => void }) {
@@ -49,7 +50,7 @@ export const Left = memo(function Left({ route, close }: { route: Route; close: 
       <section aria-label="Places">
         <h2>Places</h2>
         <ul>
-          {(Object.keys(NAMES) as Place[]).map((place) => (
+          {(Object.keys(NAMES) as Place[]).filter((place) => place !== "notebooks" || host.kind === "browser").map((place) => (
             <li key={place}>
               <a className={route.at === place ? "s on" : "s"} href={address({ at: place })} aria-current={route.at === place ? "page" : undefined}>
                 <span className="t"><span>{NAMES[place]}</span>{place === "approvals" && open.length > 0 && <small className="w">{open.length}</small>}</span>

@@ -6,6 +6,7 @@ import { api } from "../api/client";
 import { follow } from "../api/events";
 import { sentence } from "../api/failure";
 import type { Entry, GrantInfo, Resolved, Verdict } from "../api/schema";
+import { host } from "../host";
 import { complain } from "../model/announce";
 import { inbox } from "../model/inbox";
 import { address } from "../model/route";
@@ -250,6 +251,17 @@ export function Roles() {
   );
 }
 
+/** What this browser keeps of notebooks goes first: whoever uses it next has no right to it. */
+async function signOut(): Promise<void> {
+  try {
+    if (host.kind === "browser") await import("@ward/runtime-browser").then(({ forgetNotebooks }) => forgetNotebooks());
+    await api.signOut();
+    location.reload();
+  } catch (error) {
+    complain(error);
+  }
+}
+
 export function SettingsPlace() {
   const now = useStore(settings);
   const { health, models } = useStore(ward);
@@ -293,7 +305,7 @@ export function SettingsPlace() {
       <section className="panel">
         <h2>This Ward</h2>
         <dl className="facts"><dt>Version</dt><dd>{health?.version}</dd><dt>Signed in as</dt><dd>{health?.actor}</dd><dt>Workspace</dt><dd className="mono">{health?.workspace}</dd><dt>Store</dt><dd className="mono">{health?.store?.path}</dd></dl>
-        <button type="button" className="b" onClick={() => api.signOut().then(() => location.reload(), complain)}>Sign this browser out</button>
+        <button type="button" className="b" onClick={() => void signOut()}>Sign this browser out</button>
       </section>
     </PlaceView>
   );
