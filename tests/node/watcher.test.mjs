@@ -42,11 +42,11 @@ async function serve(t) {
   const command = async (...args) => (await run(process.env.WARD_BIN, args, { env, cwd: at.workspace })).stdout;
   const token = (await command("tokens", "add", "--role", "scribe", "--workspace", at.workspace)).trim();
   /** All events of an action, to the end of their stream. */
-  const events = async (id) => {
-    const response = await fetch(`${url}/actions/${id}/events`, { headers: { authorization: `Bearer ${token}` } });
+  const events = async (id, whose = token) => {
+    const response = await fetch(`${url}/actions/${id}/events`, { headers: { authorization: `Bearer ${whose}` } });
     return [...(await response.text()).matchAll(/^event: ?(.*)$/gm)].map(([, kind]) => kind);
   };
-  return { ...at, ward, url, command, events, person: call(person), agent: call(token) };
+  return { ...at, ward, url, command, events: (id) => events(id), ended: (id) => events(id, person), person: call(person), agent: call(token) };
 }
 
 test("a watcher acts through the gate, and its approval reaches the client that comes later", limit, async (t) => {
@@ -144,6 +144,22 @@ test("a grant that is revoked holds no longer, also in a session that runs", lim
   const third = await it.agent("POST", "/actions", { action: "fs.write", params: { path: target, content: "3" }, session: "s", wait: 0 });
   assert.equal(third.status, 202);
   assert.equal(await readFile(target, "utf8"), "2");
+});
+
+test("nothing more is done for an agent whose token was revoked, whatever a person answers", limit, async (t) => {
+  const it = await serve(t);
+  const target = join(it.home, "x");
+  const asked = await it.agent("POST", "/actions", { id: "late", action: "fs.write", params: { path: target, content: "x" }, wait: 0 });
+  assert.equal(asked.status, 202);
+  let approval;
+  for (let tries = 0; tries < 200 && !approval; tries++) [approval] = (await it.person("GET", "/approvals")).body.approvals;
+  const tokens = JSON.parse(await it.command("tokens", "list", "--json"));
+  await it.command("tokens", "revoke", tokens.find((token) => token.kind === "agent").id);
+  await it.person("POST", `/approvals/${approval.id}`, { decision: "allow", scope: "once", digest: approval.digest });
+  await it.ended("late");
+  const { body } = await it.person("GET", "/actions/late");
+  assert.deepEqual([body.outcome?.status, body.outcome?.kind], ["failed", "forbidden"]);
+  assert.equal(existsSync(target), false);
 });
 
 test("ward gate is a client of the Ward that runs, and both see one inbox", limit, async (t) => {

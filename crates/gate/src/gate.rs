@@ -46,6 +46,9 @@ pub struct GateOptions {
     pub patience: std::time::Duration,
 }
 
+/// Says whether the agent of this id may still act: its token may have been revoked since.
+pub type Roll = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// The one way from a client to a runtime. Clones are the same gate.
 pub struct Gate<S: Store>(pub(crate) Arc<Inner<S>>);
 
@@ -79,6 +82,8 @@ pub(crate) struct Inner<S: Store> {
     workspaces: Mutex<HashMap<PathBuf, Arc<Workspace>>>,
     /// Runtimes beside the local ones, where there can be any.
     pub(crate) elsewhere: OnceLock<Arc<dyn Elsewhere>>,
+    /// Knows which agents there still are.
+    pub(crate) roll: OnceLock<Roll>,
     pub(crate) me: Weak<Self>,
 }
 
@@ -131,6 +136,7 @@ impl<S: Store> Gate<S> {
             jobs: Jobs::default(),
             workspaces: Mutex::default(),
             elsewhere: OnceLock::new(),
+            roll: OnceLock::new(),
             undo: Keep::new(&options.data),
             me: Weak::clone(me),
             options,
@@ -227,6 +233,11 @@ impl<S: Store> Gate<S> {
     /// Lets actions run elsewhere than here. Once; what comes later is passed over.
     pub fn connect(&self, elsewhere: Arc<dyn Elsewhere>) {
         let _ = self.0.elsewhere.set(elsewhere);
+    }
+
+    /// Lets this say which agents may still act. Once; what comes later is passed over.
+    pub fn call(&self, roll: Roll) {
+        let _ = self.0.roll.set(roll);
     }
 
     /// Who knows the runtimes beside the local ones.

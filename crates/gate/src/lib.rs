@@ -51,7 +51,7 @@ pub use brief::Brief;
 pub use clients::{Attachment, Attention};
 pub use clock::now;
 pub use follow::Happened;
-pub use gate::{Gate, GateOptions, OpenError};
+pub use gate::{Gate, GateOptions, OpenError, Roll};
 pub use inbox::Notice;
 pub use live::{Ended, Live, State};
 pub use request::{Ask, Request, new_id};

@@ -269,6 +269,7 @@ impl<S: Store> Inner<S> {
         book: Arc<Files>,
         widen: &[Widen],
     ) -> Result<Decided, Failure> {
+        self.is_on_the_roll(job)?;
         let runtime = self.runtime_of(job)?;
         let facts = runtime.resolve(job.name.as_str(), &job.params).await?;
         let grants = self.grants.current(&job.person);
@@ -282,6 +283,20 @@ impl<S: Store> Inner<S> {
             decision,
             digest,
         })
+    }
+
+    /// Refuses what an agent asked for whose token was revoked since.
+    fn is_on_the_roll(&self, job: &Job) -> Result<(), Failure> {
+        let (Some(roll), Some(agent)) = (self.roll.get(), job.actor.strip_prefix("agent:")) else {
+            return Ok(());
+        };
+        if roll(agent) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ErrorKind::Forbidden,
+            "The token of the agent that asked for this was revoked. Nothing more is done for it.",
+        ))
     }
 
     /// The permit, the runtime, what it printed.

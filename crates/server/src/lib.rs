@@ -105,6 +105,8 @@ impl Server {
             address,
         } = parts;
         let logins = Arc::new(Logins::default());
+        let known = Arc::clone(&tokens);
+        gate.call(Box::new(move |agent| known.knows_agent(agent)));
         let app = Arc::new(App::new(
             about,
             gate,
@@ -126,6 +128,12 @@ impl Server {
     /// The service, for [`serve`], [`serve_unix`] or a call without any socket.
     pub fn router(&self) -> Router {
         self.router.clone()
+    }
+
+    /// Who may talk to it.
+    #[must_use]
+    pub fn tokens(&self) -> &Arc<Tokens> {
+        &self.tokens
     }
 
     /// A link that signs one browser in as the first person, for ten minutes; none where there is

@@ -125,6 +125,8 @@ pub enum Pass {
     Token(Digest),
     /// A browser's cookie, by its hash.
     Session(Digest),
+    /// One that was lent, by its hash.
+    Lent(Digest),
     /// The token that was chosen by hand.
     Chosen,
 }
@@ -137,6 +139,8 @@ pub struct Tokens {
     file: TokensFile,
     chosen: Option<(Digest, String)>,
     known: Mutex<Known>,
+    /// To whom tokens are lent, by their hashes.
+    pub(super) lent: Mutex<HashMap<Digest, String>>,
 }
 
 /// The file as it was last read.
@@ -155,6 +159,7 @@ impl Tokens {
             file: TokensFile::of(config),
             chosen: None,
             known: Mutex::default(),
+            lent: Mutex::default(),
         };
         drop(tokens.known()?);
         Ok(tokens)
@@ -315,6 +320,14 @@ impl Tokens {
                 note: false,
             });
         }
+        if let Some(person) = self.lent_to(&hash) {
+            return Some(Passed {
+                identity: Identity::Actor(Actor::Person(person)),
+                pass: Pass::Lent(hash),
+                token: None,
+                note: false,
+            });
+        }
         let known = self.known_or_none()?;
         let info = known.valid(&hash)?;
         Some(Passed {
@@ -323,6 +336,15 @@ impl Tokens {
             note: info.last_used.is_none_or(|used| now() > used + USE_IS_OLD),
             pass: Pass::Token(hash),
         })
+    }
+
+    /// The person whom a token was lent to, while they are known.
+    fn lent_to(&self, hash: &Digest) -> Option<String> {
+        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let person = lent.get(hash).cloned()?;
+        drop(lent);
+        let known = self.known_or_none()?;
+        known.has_person(&person).then_some(person)
     }
 
     /// Whose browser this cookie is of.
@@ -348,8 +370,23 @@ impl Tokens {
         match pass {
             Pass::Token(hash) => known.valid(hash).is_some(),
             Pass::Session(hash) => known.signed_in(hash).is_some(),
+            Pass::Lent(hash) => {
+                drop(known);
+                self.lent_to(hash).is_some()
+            }
             Pass::Chosen => true,
         }
+    }
+
+    /// Whether the agent of this id still has its token, and its person one.
+    #[must_use]
+    pub fn knows_agent(&self, id: &str) -> bool {
+        let Some(known) = self.known_or_none() else {
+            return false;
+        };
+        let mut all = known.tokens.iter();
+        let found = all.find(|(_, info)| info.id == id);
+        found.is_some_and(|(hash, _)| known.valid(hash).is_some())
     }
 
     /// Writes down that a token was used.
