@@ -15,10 +15,10 @@ import { remember, settings } from "../model/settings";
 import { useStore } from "../model/store";
 import { grants, learn, runtimes, ward } from "../model/ward";
 import { plain } from "../text/visible";
-import { baseName, clock, count, runtimeName, skillWords, tierWords } from "../text/words";
+import { actorName, baseName, clock, count, runtimeName, skillWords, tierWords } from "../text/words";
 import { AskView, Closed } from "./Bubble";
 import { revoke } from "./Side";
-import { Visible } from "./Visible";
+import { Sentence, Visible } from "./Visible";
 
 function PlaceView({ title, lead, children }: { title: string; lead: ReactNode; children: ReactNode }) {
   return (
@@ -66,7 +66,7 @@ export function GrantsPlace() {
                   <td><code><Visible text={grant.pattern} strict /></code></td>
                   <td>{grant.role}</td>
                   <td>{grant.session_id ? <>session <a href={address({ at: "session", id: grant.session_id })}>{plain(name(grant.session_id))}</a></> : <span title={grant.workspace}>{baseName(grant.workspace)}</span>}</td>
-                  <td>{grant.by}</td>
+                  <td>{actorName(grant.by)}</td>
                   <td>{clock(grant.at)}</td>
                   <td>{grant.expires_at ? clock(grant.expires_at) : grant.session_id ? "the session ends" : "you revoke it"}</td>
                   <td><button type="button" className="b n" onClick={() => revoke(grant.id)}>Revoke</button></td>
@@ -292,7 +292,7 @@ export function SettingsPlace() {
         <p>Where nobody chooses one: <code>{models?.default ?? "…"}</code></p>
         <ul className="layers">
           {(models?.providers ?? []).map((provider) => (
-            <li key={provider.provider}><b>{provider.provider}</b> <span className={provider.unusable ? "tag asks" : "tag ok"}>{provider.unusable ? "not usable" : "usable"}</span><p>{provider.unusable ?? provider.models.join(", ")}</p></li>
+            <li key={provider.provider}><b>{provider.provider}</b> <span className={provider.unusable ? "tag asks" : "tag ok"}>{provider.unusable ? "not usable" : "usable"}</span><p>{provider.unusable ? <Sentence text={provider.unusable} /> : provider.models.join(", ")}</p></li>
           ))}
         </ul>
       </section>
