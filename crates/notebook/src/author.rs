@@ -30,8 +30,11 @@ impl NotebookEvent {
             | Self::CellDeleted(_)
             | Self::CellVisibility(_)
             | Self::CellMetadata(_) => Author::Editor,
-            Self::ExecutionRequested(_) | Self::ExecutionCancel(_) => Author::Requester,
+            Self::ExecutionRequested(_) | Self::ExecutionCancel(_) | Self::RuntimeRestart(_) => {
+                Author::Requester
+            }
             Self::ExecutionStarted(_)
+            | Self::InputRequested(_)
             | Self::ExecutionCompleted(_)
             | Self::ExecutionCancelled(_)
             | Self::Terminal(_)
@@ -46,6 +49,7 @@ impl NotebookEvent {
             | Self::RuntimeTerminated(_) => Author::Runtime,
             Self::NotebookMade(_)
             | Self::ExecutionAssigned(_)
+            | Self::InputAnswered(_)
             | Self::Imported(_)
             | Self::RuntimeStarted(_)
             | Self::RuntimeRenewed(_)

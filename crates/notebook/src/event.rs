@@ -4,14 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::bundle::{ArtifactRef, Bundle};
-use crate::cell::CellType;
-use crate::execution::Outcome;
-use crate::id::{CellId, ExecutionId, OutputId, SessionId};
-use crate::output::Output;
-use crate::place::Place;
-use crate::session::{Capabilities, SessionState};
-use crate::source::Splice;
+use crate::bundle::ArtifactRef;
+pub use crate::carried::*;
+use crate::id::ExecutionId;
 use crate::upcast;
 
 /// Something that happened in a notebook. The tag is its kind.
@@ -69,6 +64,12 @@ pub enum NotebookEvent {
     /// It was stopped because somebody wanted it.
     #[serde(rename = "execution.cancelled")]
     ExecutionCancelled(ExecutionCancelled),
+    /// A run asks for a line of input.
+    #[serde(rename = "input.requested")]
+    InputRequested(InputRequested),
+    /// Somebody answered.
+    #[serde(rename = "input.answered")]
+    InputAnswered(InputAnswered),
     /// More of what was printed.
     #[serde(rename = "output.terminal")]
     Terminal(Terminal),
@@ -105,6 +106,9 @@ pub enum NotebookEvent {
     /// The same session went on after its runtime was away, such as a page that was loaded again.
     #[serde(rename = "runtime.renewed")]
     RuntimeRenewed(RuntimeUpdated),
+    /// Somebody wants a runtime to begin anew.
+    #[serde(rename = "runtime.restart")]
+    RuntimeRestart(RuntimeRestart),
     /// A runtime session is over.
     #[serde(rename = "runtime.terminated")]
     RuntimeTerminated(RuntimeTerminated),
@@ -118,7 +122,7 @@ pub enum NotebookEvent {
 
 impl NotebookEvent {
     /// Every kind.
-    pub const KINDS: [&'static str; 32] = [
+    pub const KINDS: [&'static str; 35] = [
         "notebook.made",
         "notebook.titled",
         "notebook.metadata",
@@ -136,6 +140,8 @@ impl NotebookEvent {
         "execution.cancel",
         "execution.completed",
         "execution.cancelled",
+        "input.requested",
+        "input.answered",
         "output.terminal",
         "output.display",
         "output.display_updated",
@@ -148,6 +154,7 @@ impl NotebookEvent {
         "runtime.started",
         "runtime.status",
         "runtime.renewed",
+        "runtime.restart",
         "runtime.terminated",
         "artifact.added",
         "artifact.removed",
@@ -174,6 +181,8 @@ impl NotebookEvent {
             Self::ExecutionCancel(_) => "execution.cancel",
             Self::ExecutionCompleted(_) => "execution.completed",
             Self::ExecutionCancelled(_) => "execution.cancelled",
+            Self::InputRequested(_) => "input.requested",
+            Self::InputAnswered(_) => "input.answered",
             Self::Terminal(_) => "output.terminal",
             Self::Displayed(_) => "output.display",
             Self::DisplayUpdated(_) => "output.display_updated",
@@ -186,6 +195,7 @@ impl NotebookEvent {
             Self::RuntimeStarted(_) => "runtime.started",
             Self::RuntimeStatus(_) => "runtime.status",
             Self::RuntimeRenewed(_) => "runtime.renewed",
+            Self::RuntimeRestart(_) => "runtime.restart",
             Self::RuntimeTerminated(_) => "runtime.terminated",
             Self::ArtifactAdded(_) => "artifact.added",
             Self::ArtifactRemoved(_) => "artifact.removed",
@@ -202,6 +212,8 @@ impl NotebookEvent {
             Self::ExecutionCancel(event) => Some(&event.execution_id),
             Self::ExecutionCompleted(event) => Some(&event.execution_id),
             Self::ExecutionCancelled(event) => Some(&event.execution_id),
+            Self::InputRequested(event) => Some(&event.execution_id),
+            Self::InputAnswered(event) => Some(&event.execution_id),
             Self::Terminal(event) => Some(&event.execution_id),
             Self::Displayed(event) => Some(&event.execution_id),
             Self::DisplayUpdated(event) => Some(&event.execution_id),
@@ -225,6 +237,7 @@ impl NotebookEvent {
             | Self::RuntimeStarted(_)
             | Self::RuntimeStatus(_)
             | Self::RuntimeRenewed(_)
+            | Self::RuntimeRestart(_)
             | Self::RuntimeTerminated(_)
             | Self::ArtifactAdded(_)
             | Self::ArtifactRemoved(_) => None,
@@ -244,368 +257,4 @@ impl<'de> Deserialize<'de> for NotebookEvent {
         upcast::upcast(&mut event, upcast::STEPS);
         Self::deserialize(Value::Object(event)).map_err(serde::de::Error::custom)
     }
-}
-
-/// A notebook was made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NotebookMade {
-    /// What people call it.
-    #[serde(default)]
-    pub title: String,
-    /// What is said about it, as in a file: `kernelspec`, `language_info` …
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
-    /// The minor version of the file's format, 4.x.
-    #[serde(default = "minor")]
-    pub nbformat_minor: u64,
-    /// What else was in the file, at its top.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub extra: Map<String, Value>,
-}
-
-pub(crate) fn minor() -> u64 {
-    5
-}
-
-/// A notebook's new title.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotebookTitled {
-    /// What people call it.
-    pub title: String,
-}
-
-/// What is said about a notebook, by name; null takes it away.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NotebookMetadata {
-    /// What is new.
-    pub set: Map<String, Value>,
-}
-
-/// How many runtimes a notebook has at once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Runtimes {
-    /// One.
-    #[default]
-    One,
-    /// One of each type, such as Python and JavaScript side by side.
-    OnePerType,
-}
-
-/// A notebook has another number of runtimes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuntimesChanged {
-    /// How many.
-    pub runtimes: Runtimes,
-}
-
-/// A new cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CellCreated {
-    /// Its id: one that the notebook never had.
-    pub cell_id: CellId,
-    /// What it is.
-    pub cell_type: CellType,
-    /// Where it is.
-    pub place: Place,
-    /// What it says.
-    #[serde(default)]
-    pub source: String,
-    /// What is said about it.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
-    /// What else was in the file: attachments, and what nobody knows.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub extra: Map<String, Value>,
-}
-
-/// A cell was edited: all of it, or a piece.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CellSource {
-    /// Which cell.
-    pub cell_id: CellId,
-    /// All that it says now, where all was replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// The pieces that were replaced then, one after the other.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub splices: Vec<Splice>,
-}
-
-/// A cell's new type.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CellTyped {
-    /// Which cell.
-    pub cell_id: CellId,
-    /// What it is now.
-    pub cell_type: CellType,
-}
-
-/// A cell's new place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CellMoved {
-    /// Which cell.
-    pub cell_id: CellId,
-    /// Where it is now.
-    pub place: Place,
-}
-
-/// A cell is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CellDeleted {
-    /// Which cell.
-    pub cell_id: CellId,
-}
-
-/// What is shown of a cell. Left out is as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CellVisibility {
-    /// Which cell.
-    pub cell_id: CellId,
-    /// Whether its source is folded away.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source_hidden: Option<bool>,
-    /// Whether its outputs are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outputs_hidden: Option<bool>,
-}
-
-/// What is said about a cell, by name; null takes it away.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CellMetadata {
-    /// Which cell.
-    pub cell_id: CellId,
-    /// What is new.
-    pub set: Map<String, Value>,
-}
-
-/// Somebody wants a cell to run as it is at this event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExecutionRequested {
-    /// The id of this run: one that the notebook never had.
-    pub execution_id: ExecutionId,
-    /// Which cell.
-    pub cell_id: CellId,
-    /// The type of the runtime, where there can be several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runtime_type: Option<String>,
-    /// In which role, where a person asks; an agent has its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
-}
-
-/// The gate let a cell run, there and nowhere else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExecutionAssigned {
-    /// Which run.
-    pub execution_id: ExecutionId,
-    /// On which runtime session.
-    pub session_id: SessionId,
-}
-
-/// The runtime began with a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExecutionStarted {
-    /// Which run.
-    pub execution_id: ExecutionId,
-    /// The kernel's number for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub execution_count: Option<u64>,
-}
-
-/// Somebody wants a run to stop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExecutionCancel {
-    /// Which run.
-    pub execution_id: ExecutionId,
-}
-
-/// A run came to its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExecutionCompleted {
-    /// Which run.
-    pub execution_id: ExecutionId,
-    /// How.
-    pub outcome: Outcome,
-    /// The kernel's number for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub execution_count: Option<u64>,
-}
-
-/// A run was stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExecutionCancelled {
-    /// Which run.
-    pub execution_id: ExecutionId,
-}
-
-/// Where something was printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StreamKind {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-/// More of what was printed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Terminal {
-    /// By which run.
-    pub execution_id: ExecutionId,
-    /// Where.
-    pub stream: StreamKind,
-    /// What is new.
-    pub text: String,
-}
-
-/// Something is shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Displayed {
-    /// By which run.
-    pub execution_id: ExecutionId,
-    /// What.
-    pub bundle: Bundle,
-    /// The id under which it can become another thing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub display_id: Option<OutputId>,
-}
-
-/// What was shown is another thing now.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DisplayUpdated {
-    /// By which run.
-    pub execution_id: ExecutionId,
-    /// The id it was shown under.
-    pub display_id: OutputId,
-    /// What it is now.
-    pub bundle: Bundle,
-}
-
-/// The value of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ResultOutput {
-    /// By which run.
-    pub execution_id: ExecutionId,
-    /// What.
-    pub bundle: Bundle,
-    /// The kernel's number for the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub execution_count: Option<u64>,
-}
-
-/// What went wrong in a cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ErrorOutput {
-    /// By which run.
-    pub execution_id: ExecutionId,
-    /// The kind of error, such as `ZeroDivisionError`.
-    pub name: String,
-    /// What it says.
-    pub value: String,
-    /// Where it happened, line by line.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub traceback: Vec<String>,
-}
-
-/// More of a text in Markdown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Markdown {
-    /// By which run.
-    pub execution_id: ExecutionId,
-    /// What is new.
-    pub text: String,
-}
-
-/// The outputs of a cell are gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Cleared {
-    /// By which run.
-    pub execution_id: ExecutionId,
-    /// Only once the next output comes, so that nothing flickers.
-    #[serde(default)]
-    pub wait: bool,
-}
-
-/// Some output was not kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Dropped {
-    /// Of which run.
-    pub execution_id: ExecutionId,
-    /// How many bytes.
-    pub bytes: u64,
-}
-
-/// Outputs that came with a file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Imported {
-    /// Of which cell.
-    pub cell_id: CellId,
-    /// What.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outputs: Vec<Output>,
-    /// The kernel's number for the run that made them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub execution_count: Option<u64>,
-}
-
-/// A runtime announced itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuntimeStarted {
-    /// Which session of it.
-    pub session_id: SessionId,
-    /// Which runtime, in its own words, such as `browser-echo`.
-    pub runtime_id: String,
-    /// What it runs, such as `python`.
-    pub runtime_type: String,
-    /// The person whose it is.
-    pub client_id: String,
-    /// What it can do.
-    #[serde(default)]
-    pub capabilities: Capabilities,
-}
-
-/// How a runtime session is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuntimeUpdated {
-    /// Which session.
-    pub session_id: SessionId,
-    /// What it is doing.
-    pub state: SessionState,
-}
-
-/// Why a runtime session is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Termination {
-    /// It was ended.
-    Shutdown,
-    /// It is begun anew.
-    Restart,
-    /// It failed.
-    Error,
-    /// It was not heard of for too long.
-    Timeout,
-    /// A newer one has its place.
-    Displaced,
-}
-
-/// A runtime session is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuntimeTerminated {
-    /// Which session.
-    pub session_id: SessionId,
-    /// Why.
-    pub reason: Termination,
-    /// More about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-}
-
-/// Something is no longer kept beside the notebook.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Removed {
-    /// `sha256:<hex>` of its bytes.
-    pub digest: String,
 }

@@ -55,6 +55,16 @@ impl ExecutionState {
     }
 }
 
+/// What a run asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Input {
+    /// In its words.
+    pub prompt: String,
+    /// Whether the answer must not be shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub password: bool,
+}
+
 /// A run of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
@@ -84,6 +94,9 @@ pub struct Execution {
     /// Whether somebody wants it to stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel: bool,
+    /// What it asks, while nobody has answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Failed>,

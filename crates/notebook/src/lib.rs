@@ -16,6 +16,7 @@
 
 mod author;
 mod bundle;
+mod carried;
 mod cell;
 mod event;
 mod execution;
@@ -38,11 +39,11 @@ pub use event::{
     CellCreated, CellDeleted, CellMetadata, CellMoved, CellSource, CellTyped, CellVisibility,
     Cleared, DisplayUpdated, Displayed, Dropped, ErrorOutput, ExecutionAssigned, ExecutionCancel,
     ExecutionCancelled, ExecutionCompleted, ExecutionRequested, ExecutionStarted, Imported,
-    Markdown, NotebookEvent, NotebookMade, NotebookMetadata, NotebookTitled, Removed, ResultOutput,
-    RuntimeStarted, RuntimeTerminated, RuntimeUpdated, Runtimes, RuntimesChanged, StreamKind,
-    Terminal, Termination,
+    InputAnswered, InputRequested, Markdown, NotebookEvent, NotebookMade, NotebookMetadata,
+    NotebookTitled, Removed, ResultOutput, RuntimeRestart, RuntimeStarted, RuntimeTerminated,
+    RuntimeUpdated, Runtimes, RuntimesChanged, StreamKind, Terminal, Termination,
 };
-pub use execution::{Execution, ExecutionState, Failed, Outcome};
+pub use execution::{Execution, ExecutionState, Failed, Input, Outcome};
 pub use id::{BadId, CellId, ExecutionId, OutputId, SessionId};
 pub use notebook::{Notebook, Snapshot};
 pub use output::Output;

@@ -11,7 +11,7 @@ use store::replica::{Base, Entry, EventId, Fold};
 use crate::bundle::{ArtifactRef, Bundle, Media};
 use crate::cell::Cell;
 use crate::event::{CellCreated, NotebookEvent, Runtimes, Termination, minor};
-use crate::execution::{Execution, ExecutionState, Outcome};
+use crate::execution::{Execution, ExecutionState, Input, Outcome};
 use crate::id::{CellId, ExecutionId, OutputId, SessionId};
 use crate::output::{self, Output};
 use crate::place::Place;
@@ -252,6 +252,7 @@ impl Notebook {
                     runtime_type: event.runtime_type.clone(),
                     session_id: None,
                     cancel: false,
+                    input: None,
                     failed: None,
                 }));
                 self.change(&event.cell_id, |cell| {
@@ -285,9 +286,21 @@ impl Notebook {
             NotebookEvent::ExecutionCancel(event) => {
                 self.run(&event.execution_id, |run| run.cancel = true);
             }
+            NotebookEvent::InputRequested(event) => self.run(&event.execution_id, |run| {
+                if run.state == ExecutionState::Running {
+                    run.input = Some(Input {
+                        prompt: event.prompt.clone(),
+                        password: event.password,
+                    });
+                }
+            }),
+            NotebookEvent::InputAnswered(event) => {
+                self.run(&event.execution_id, |run| run.input = None);
+            }
             NotebookEvent::ExecutionCompleted(event) => {
                 let mut cell = None;
                 self.run(&event.execution_id, |run| {
+                    run.input = None;
                     cell = Some(run.cell_id.clone());
                     match &event.outcome {
                         Outcome::Ok => run.state = ExecutionState::Completed,
@@ -306,6 +319,7 @@ impl Notebook {
             NotebookEvent::ExecutionCancelled(event) => {
                 self.run(&event.execution_id, |run| {
                     run.state = ExecutionState::Cancelled;
+                    run.input = None;
                     run.source = String::new();
                 });
                 self.forget();
@@ -371,12 +385,20 @@ impl Notebook {
                     client_id: event.client_id.clone(),
                     capabilities: event.capabilities.clone(),
                     state: SessionState::Starting,
+                    restarts: 0,
                     ended: None,
                 });
                 self.forget();
             }
             NotebookEvent::RuntimeStatus(event) | NotebookEvent::RuntimeRenewed(event) => {
                 self.turn(&event.session_id, event.state, None);
+            }
+            NotebookEvent::RuntimeRestart(event) => {
+                let mut sessions = self.sessions.iter_mut().rev();
+                let found = sessions.find(|session| session.session_id == event.session_id);
+                if let Some(session) = found.filter(|session| session.is_active()) {
+                    session.restarts += 1;
+                }
             }
             NotebookEvent::RuntimeTerminated(event) => {
                 let reason = Some(event.reason);

@@ -70,9 +70,17 @@ pub struct RuntimeSession {
     pub capabilities: Capabilities,
     /// What it is doing.
     pub state: SessionState,
+    /// How often somebody wanted it to begin anew.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u64,
     /// Why it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Termination>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl RuntimeSession {

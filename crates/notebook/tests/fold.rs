@@ -61,9 +61,9 @@ fn state(notebook: &Notebook) -> ExecutionState {
 
 #[test]
 fn every_kind_is_read_and_written_as_the_same_and_has_an_author() {
-    let log = include_str!("old/v1.jsonl");
+    let logs = [include_str!("old/v1.jsonl"), include_str!("old/v2.jsonl")];
     let mut kinds: Vec<&str> = Vec::new();
-    for line in log.lines() {
+    for line in logs.iter().flat_map(|log| log.lines()) {
         let written: Value = serde_json::from_str(line).unwrap();
         let recorded: Recorded = serde_json::from_str(line).unwrap();
         assert_eq!(json!(recorded), written, "what is written is what was read");
@@ -71,19 +71,32 @@ fn every_kind_is_read_and_written_as_the_same_and_has_an_author() {
         kinds.push(recorded.event.kind());
     }
     for kind in NotebookEvent::KINDS {
-        assert!(kinds.contains(&kind), "{kind} is not in the kept log");
+        assert!(kinds.contains(&kind), "{kind} is not in the kept logs");
     }
 }
 
+/// Each log goes on where the one before it ended.
 #[test]
-fn a_log_of_the_first_version_amounts_to_what_it_did_then() {
+fn logs_of_older_versions_amount_to_what_they_did_then() {
+    let logs = [
+        (
+            include_str!("old/v1.jsonl"),
+            include_str!("old/v1.folded.json"),
+        ),
+        (
+            include_str!("old/v2.jsonl"),
+            include_str!("old/v2.folded.json"),
+        ),
+    ];
     let mut notebook = Notebook::default();
-    for line in include_str!("old/v1.jsonl").lines() {
-        let recorded: Recorded = serde_json::from_str(line).unwrap();
-        notebook.apply(&recorded.into());
+    for (log, folded) in logs {
+        for line in log.lines() {
+            let recorded: Recorded = serde_json::from_str(line).unwrap();
+            notebook.apply(&recorded.into());
+        }
+        let expected: Value = serde_json::from_str(folded).unwrap();
+        assert_eq!(json!(notebook), expected);
     }
-    let expected: Value = serde_json::from_str(include_str!("old/v1.folded.json")).unwrap();
-    assert_eq!(json!(notebook), expected);
 }
 
 #[test]

@@ -32,12 +32,16 @@ type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 /// What runs a cell. It has to come to its end once it is told to stop.
 pub type Handler = Rc<dyn Fn(ExecutionContext) -> Waiting<'static, Finished>>;
 
+/// What lets a runtime begin anew.
+type Anew = Rc<dyn Fn() -> Waiting<'static, Result<(), String>>>;
+
 /// A notebook's agent. It is made on a store, given a handler, and started.
 pub struct RuntimeAgent<S> {
     store: S,
     options: AgentOptions,
     capabilities: Capabilities,
     handler: Option<Handler>,
+    anew: Option<Anew>,
     log: Log,
     handle: AgentHandle,
 }
@@ -90,6 +94,7 @@ impl<S: NotebookStore> RuntimeAgent<S> {
             options,
             capabilities,
             handler: None,
+            anew: None,
             log: Log::nowhere(),
             handle: AgentHandle::default(),
         })
@@ -101,6 +106,15 @@ impl<S: NotebookStore> RuntimeAgent<S> {
         F: Future<Output = Finished> + 'static,
     {
         self.handler = Some(Rc::new(move |context| Box::pin(handler(context))));
+    }
+
+    /// Says what lets the runtime begin anew where somebody wants it; without it there is nothing
+    /// that would be gone.
+    pub fn on_restart<F>(&mut self, anew: impl Fn() -> F + 'static)
+    where
+        F: Future<Output = Result<(), String>> + 'static,
+    {
+        self.anew = Some(Rc::new(move || Box::pin(anew())));
     }
 
     /// Says where the agent's own words go.
@@ -132,6 +146,7 @@ impl<S: NotebookStore> RuntimeAgent<S> {
             announcing: None,
             renewing: None,
             running: None,
+            restarting: None,
             farewell: None,
             shut: false,
         };
@@ -153,6 +168,7 @@ struct Drive<'a, S> {
     announcing: Option<Waiting<'a, Result<Announced, Unanswered>>>,
     renewing: Option<Waiting<'a, Result<(), String>>>,
     running: Option<Running<'a>>,
+    restarting: Option<Waiting<'static, Result<(), String>>>,
     farewell: Option<Waiting<'a, ()>>,
     shut: bool,
 }
@@ -225,6 +241,13 @@ impl<'a, S: NotebookStore> Drive<'a, S> {
             if let Err(why) = renewed {
                 return Poll::Ready(Woken::Input(Input::Lost(why)));
             }
+        }
+        if let Some(Poll::Ready(anew)) = poll_some(&mut self.restarting, cx) {
+            self.restarting = None;
+            if let Err(why) = anew {
+                self.agent.log.say(Level::Warn, &why);
+            }
+            return Poll::Ready(Woken::Input(Input::Restarted));
         }
         if let Some(Poll::Ready(())) = poll_some(&mut self.farewell, cx) {
             self.farewell = None;
@@ -318,6 +341,10 @@ impl<'a, S: NotebookStore> Drive<'a, S> {
                     }
                     Effect::Run(job) => self.run(job),
                     Effect::Cancel(id) => self.cancel(&id),
+                    Effect::Restart => match &agent.anew {
+                        Some(anew) => self.restarting = Some(anew()),
+                        None => inputs.push(Input::Restarted),
+                    },
                     Effect::End(ending) => {
                         agent.log.say(Level::Info, &ending.to_string());
                         return Some(ending);

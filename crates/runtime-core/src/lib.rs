@@ -26,6 +26,7 @@ mod media;
 mod options;
 mod outbox;
 mod store;
+mod written;
 
 pub use agent::{AgentHandle, Handler, RuntimeAgent};
 pub use artifact::{ArtifactClient, ArtifactError, MAX_ARTIFACT, Transport};

@@ -5,13 +5,14 @@
 //! handler runs; then its end is written. An agent that dies in between leaves a run that is
 //! assigned or running to a session that is over, and no other session takes it up.
 
+mod anew;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use notebook::{
-    Capabilities, CellId, CellType, Cleared, DisplayUpdated, Displayed, Dropped, ErrorOutput,
-    Execution, ExecutionCancelled, ExecutionCompleted, ExecutionId, ExecutionStarted,
-    ExecutionState, Failed, Markdown, Notebook, NotebookEvent, Outcome, ResultOutput,
-    RuntimeTerminated, RuntimeUpdated, SessionId, SessionState, Terminal, Termination,
+    Capabilities, CellId, CellType, Execution, ExecutionId, ExecutionStarted, ExecutionState,
+    Notebook, NotebookEvent, Outcome, RuntimeTerminated, RuntimeUpdated, SessionId, SessionState,
+    Termination,
 };
 use protocol::ErrorKind;
 use store::Seq;
@@ -20,6 +21,7 @@ use store::replica::{Base, EventId, Fold as _};
 use crate::context::Finished;
 use crate::options::{AgentOptions, Announcement};
 use crate::outbox::Said;
+use crate::written::{self, cancelled, completed, failed};
 
 /// A run that is to be done: the cell as it was when somebody wanted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub enum Input {
     Said(ExecutionId, Vec<Said>),
     /// The handler came to its end.
     Finished(ExecutionId, Finished),
+    /// What runs the cells has begun anew.
+    Restarted,
     /// The session is not this agent's any more, in the server's words.
     Lost(String),
     /// End.
@@ -85,6 +89,8 @@ pub enum Effect {
     Run(Job),
     /// Tell the handler to stop.
     Cancel(ExecutionId),
+    /// Let what runs the cells begin anew: nothing runs meanwhile.
+    Restart,
     /// The agent is at its end: whatever still runs is to be ended, and nothing more is said.
     End(Ending),
 }
@@ -169,6 +175,10 @@ pub struct Machine {
     confirmed: u64,
     /// What others were last told that it is doing.
     told: SessionState,
+    /// How often it began anew because somebody wanted it; not known before it has looked at a
+    /// session that it goes on with.
+    restarts: Option<u64>,
+    restarting: bool,
 }
 
 impl Machine {
@@ -176,6 +186,7 @@ impl Machine {
     /// [`AgentOptions::check`].
     #[must_use]
     pub fn new(options: AgentOptions, capabilities: Capabilities) -> Self {
+        let restarts = options.session_id.is_none().then_some(0);
         Self {
             options,
             capabilities,
@@ -188,6 +199,8 @@ impl Machine {
             unconfirmed: VecDeque::new(),
             confirmed: 0,
             told: SessionState::Starting,
+            restarts,
+            restarting: false,
         }
     }
 
@@ -218,6 +231,7 @@ impl Machine {
             Input::Wrote { number, id } => self.unconfirmed.push_back((number, id)),
             Input::Said(id, said) => self.said(&id, said, &mut effects),
             Input::Finished(id, finished) => self.finished(&id, finished, &mut effects),
+            Input::Restarted => self.restarted(&mut effects),
             Input::Lost(why) => self.end(Ending::Lost(why), &mut effects),
             Input::Shutdown => self.shutdown(&mut effects),
         }
@@ -312,54 +326,15 @@ impl Machine {
             let Some(current) = self.running(id) else {
                 return;
             };
-            let execution_id = id.clone();
-            let event = match said {
-                Said::Count(count) => {
-                    current.count = Some(count);
-                    continue;
+            match said {
+                Said::Count(count) => current.count = Some(count),
+                Said::Status(state) => self.tell(state, effects),
+                said => {
+                    if let Some(event) = written::said(id.clone(), said) {
+                        self.append(event, effects);
+                    }
                 }
-                Said::Status(state) => {
-                    self.tell(state, effects);
-                    continue;
-                }
-                Said::Terminal { stream, text } => NotebookEvent::Terminal(Terminal {
-                    execution_id,
-                    stream,
-                    text,
-                }),
-                Said::Display { bundle, id } => NotebookEvent::Displayed(Displayed {
-                    execution_id,
-                    bundle,
-                    display_id: id,
-                }),
-                Said::Update { id, bundle } => NotebookEvent::DisplayUpdated(DisplayUpdated {
-                    execution_id,
-                    display_id: id,
-                    bundle,
-                }),
-                Said::Result { bundle, count } => NotebookEvent::ResultOutput(ResultOutput {
-                    execution_id,
-                    bundle,
-                    execution_count: count,
-                }),
-                Said::Error {
-                    name,
-                    value,
-                    traceback,
-                } => NotebookEvent::ErrorOutput(ErrorOutput {
-                    execution_id,
-                    name,
-                    value,
-                    traceback,
-                }),
-                Said::Markdown(text) => NotebookEvent::Markdown(Markdown { execution_id, text }),
-                Said::Clear { wait } => NotebookEvent::Cleared(Cleared { execution_id, wait }),
-                Said::Dropped(bytes) => NotebookEvent::Dropped(Dropped {
-                    execution_id,
-                    bytes,
-                }),
-            };
-            self.append(event, effects);
+            }
         }
     }
 
@@ -419,9 +394,17 @@ impl Machine {
         if leaving.is_some() {
             return;
         }
+        let restart = self.wanted_anew(notebook);
+        if restart.is_some() {
+            self.stop_for_restart(effects);
+        }
         self.go_on(notebook, effects);
         if self.current.is_none() {
-            self.take_up(notebook, effects);
+            match restart {
+                Some(wanted) => self.restart(wanted, effects),
+                None if self.restarting => {}
+                None => self.take_up(notebook, effects),
+            }
         }
         self.forget(notebook);
         let idle = self.current.is_none();
@@ -454,7 +437,7 @@ impl Machine {
         let id = current.job.execution_id.clone();
         let run = notebook.execution(&id);
         let over = run.is_none_or(|run| run.state.is_over());
-        let wanted_to_stop = run.is_some_and(|run| run.cancel);
+        let wanted_to_stop = current.cancelled || run.is_some_and(|run| run.cancel);
         match current.step {
             Step::Starting(_) if over => self.current = None,
             Step::Starting(number) if self.confirmed >= number => {
@@ -599,33 +582,5 @@ impl Machine {
         let number = self.appended;
         effects.push(Effect::Append { number, event });
         number
-    }
-}
-
-fn completed(execution_id: ExecutionId, outcome: Outcome, count: Option<u64>) -> NotebookEvent {
-    NotebookEvent::ExecutionCompleted(ExecutionCompleted {
-        execution_id,
-        outcome,
-        execution_count: count,
-    })
-}
-
-fn failed(execution_id: ExecutionId, kind: ErrorKind, message: &str) -> NotebookEvent {
-    let failed = Failed {
-        kind: word(kind),
-        message: message.to_owned(),
-    };
-    completed(execution_id, Outcome::Failed(failed), None)
-}
-
-fn cancelled(execution_id: ExecutionId) -> NotebookEvent {
-    NotebookEvent::ExecutionCancelled(ExecutionCancelled { execution_id })
-}
-
-/// An error kind as it is written.
-fn word(kind: ErrorKind) -> String {
-    match serde_json::to_value(kind) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => "internal".to_owned(),
     }
 }

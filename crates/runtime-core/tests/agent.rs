@@ -17,7 +17,7 @@ use std::time::Duration;
 use notebook::{
     ArtifactRef, Bundle, CellCreated, CellId, CellType, ExecutionAssigned, ExecutionCancel,
     ExecutionId, ExecutionRequested, ExecutionState, Media, Notebook, NotebookEvent, Output,
-    RuntimeStarted, SessionId, SessionState, Termination,
+    RuntimeRestart, RuntimeStarted, SessionId, SessionState, Termination,
 };
 use runtime_core::{
     AgentOptions, Announced, Announcement, Capabilities, Ending, ExecutionContext, Finished, Lost,
@@ -318,6 +318,43 @@ fn a_cell_is_told_to_stop_and_is_cancelled_and_the_next_one_runs() {
     assert!(settle(&mut going).is_none());
     assert_eq!(store.state("a"), ExecutionState::Cancelled);
     assert_eq!(store.state("b"), ExecutionState::Completed);
+}
+
+#[test]
+fn a_runtime_that_is_to_begin_anew_stops_its_cell_first_and_runs_the_next_one_after() {
+    let store = Memory::default();
+    store.assigned("a", "");
+    store.assigned("b", "");
+    let begun: Rc<RefCell<Vec<&str>>> = Rc::default();
+    let mut agent = agent(&store);
+    let said = Rc::clone(&begun);
+    agent.on_execution(move |context| {
+        let said = Rc::clone(&said);
+        async move {
+            if context.cell().cell_id.as_str() == "a" {
+                context.cancelled().await;
+                said.borrow_mut().push("a was stopped");
+                return Finished::Ok;
+            }
+            said.borrow_mut().push("b ran");
+            Finished::Ok
+        }
+    });
+    let said = Rc::clone(&begun);
+    agent.on_restart(move || {
+        said.borrow_mut().push("anew");
+        async { Err("The kernel is slow.".to_owned()) }
+    });
+    let mut going = Box::pin(agent.start());
+    assert!(settle(&mut going).is_none());
+    let session_id = session();
+    store.say(NotebookEvent::RuntimeRestart(RuntimeRestart { session_id }));
+    assert!(settle(&mut going).is_none());
+    assert_eq!(*begun.borrow(), ["a was stopped", "anew", "b ran"]);
+    assert_eq!(store.state("b"), ExecutionState::Completed);
+    let state = store.0.borrow();
+    let session = state.base.state.session(&session()).unwrap();
+    assert_eq!(session.state, SessionState::Ready);
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn nothing_runs_twice_or_unassigned_and_nobody_is_stuck_in_thousands_of_schedule
         seen.timed_out,
         seen.not_capable,
         seen.shut_down,
+        seen.restarted,
     ];
     assert!(counts.iter().all(|count| *count > 20), "{seen:?}");
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use notebook::{
     Author, Capabilities, CellCreated, CellId, CellType, ExecutionAssigned, ExecutionCancel,
     ExecutionCancelled, ExecutionCompleted, ExecutionId, ExecutionRequested, ExecutionState,
-    Failed, Notebook, NotebookEvent, Outcome, RuntimeStarted, RuntimeTerminated, RuntimeUpdated,
-    SessionId, SessionState, Termination,
+    Failed, Notebook, NotebookEvent, Outcome, RuntimeRestart, RuntimeStarted, RuntimeTerminated,
+    RuntimeUpdated, SessionId, SessionState, Termination,
 };
 use runtime_core::{AgentOptions, Announcement, Effect, Ending, Finished, Input, Machine, Said};
 use store::Seq;
@@ -44,6 +44,7 @@ pub(crate) struct Seen {
     pub(crate) timed_out: u64,
     pub(crate) not_capable: u64,
     pub(crate) shut_down: u64,
+    pub(crate) restarted: u64,
 }
 
 impl Seen {
@@ -59,6 +60,7 @@ impl Seen {
         self.timed_out += other.timed_out;
         self.not_capable += other.not_capable;
         self.shut_down += other.shut_down;
+        self.restarted += other.restarted;
     }
 }
 
@@ -91,6 +93,8 @@ struct Process {
     token: Option<Token>,
     /// What its handler works on, and whether it was told to stop.
     handler: Option<(ExecutionId, bool)>,
+    /// What runs its cells begins anew.
+    restarting: bool,
     ending: Option<Ending>,
     /// The session to go on with after a crash.
     last: Option<SessionId>,
@@ -110,6 +114,8 @@ pub(crate) struct World {
     /// What was run, in order, and by which session.
     ran: Vec<(ExecutionId, SessionId)>,
     wished_to_stop: BTreeSet<ExecutionId>,
+    /// Runs that were there when somebody wanted the runtime to begin anew.
+    may_be_stopped: BTreeSet<ExecutionId>,
     calm: bool,
     pub(crate) seen: Seen,
 }
@@ -142,6 +148,7 @@ impl World {
             requested: Vec::new(),
             ran: Vec::new(),
             wished_to_stop: BTreeSet::new(),
+            may_be_stopped: BTreeSet::new(),
             calm: false,
             seen: Seen::default(),
         };
@@ -164,6 +171,7 @@ impl World {
                 writer: String::new(),
                 token: None,
                 handler: None,
+                restarting: false,
                 ending: None,
                 last: None,
             });
@@ -185,6 +193,7 @@ impl World {
             0..=8 => self.deliver(),
             9 | 10 => self.request(),
             11 | 12 => self.assign(),
+            13 if self.dice.one_in(4) => self.restart(),
             13 => self.cancel(),
             14..=16 => {
                 let agent = self.dice.roll(3);
@@ -293,6 +302,17 @@ impl World {
                 execution_id,
             }));
         }
+    }
+
+    /// Somebody wants the runtime that is there to begin anew: what it has may be stopped for it.
+    fn restart(&mut self) {
+        let Some(active) = self.base.state.active(None) else {
+            return;
+        };
+        let session_id = active.session_id.clone();
+        self.say(NotebookEvent::RuntimeRestart(RuntimeRestart { session_id }));
+        let open = self.base.state.queue().map(|run| run.execution_id.clone());
+        self.may_be_stopped.extend(open);
     }
 
     /// A session was not heard of for too long; now and then one that lives.
@@ -517,6 +537,7 @@ impl World {
         process.writer = format!("w{agent}-{}", process.life);
         process.replica = Replica::new(process.writer.clone());
         process.token = None;
+        process.restarting = false;
         process.ending = None;
         let options = AgentOptions {
             runtime_id: format!("r{agent}"),
@@ -552,6 +573,9 @@ impl World {
 
     /// The handler does something.
     fn work(&mut self, agent: usize) {
+        if std::mem::take(&mut self.processes[agent].restarting) {
+            return self.feed(agent, Input::Restarted);
+        }
         let Some((id, told)) = self.processes[agent].handler.clone() else {
             return;
         };
@@ -617,6 +641,13 @@ impl World {
                     self.seen.cancelled_while_running += 1;
                 }
             }
+            Effect::Restart => {
+                let process = &mut self.processes[agent];
+                assert!(process.handler.is_none(), "nothing runs meanwhile");
+                assert!(!process.restarting, "one at a time");
+                process.restarting = true;
+                self.seen.restarted += 1;
+            }
             Effect::End(ending) => {
                 let process = &mut self.processes[agent];
                 match ending {
@@ -637,6 +668,7 @@ impl World {
     fn began(&mut self, agent: usize, id: &ExecutionId) {
         let process = &mut self.processes[agent];
         assert!(process.handler.is_none(), "{id}: one at a time");
+        assert!(!process.restarting, "{id} runs while it begins anew");
         let (session, _) = process.token.clone().expect("no session");
         let earlier = self.ran.iter().any(|(ran, _)| ran == id);
         assert!(!earlier, "{id} runs twice");
@@ -695,7 +727,9 @@ impl World {
                 .iter()
                 .all(|flying| flying.to_server && matches!(flying.message, Message::Pull(_)));
             let settled = self.processes.iter().all(|process| {
-                let busy = process.handler.is_some() || process.replica.pending().next().is_some();
+                let busy = process.handler.is_some()
+                    || process.restarting
+                    || process.replica.pending().next().is_some();
                 process.machine.is_none() || (process.token.is_some() && !busy)
             });
             let seen = self.processes.iter().all(|process| {
@@ -755,7 +789,9 @@ impl World {
                 ExecutionState::Completed => assert!(ran, "{id} completed without a run"),
                 ExecutionState::Cancelled => {
                     self.seen.cancelled += 1;
-                    assert!(self.wished_to_stop.contains(id), "{id}: nobody wished that");
+                    let wished = self.wished_to_stop.contains(id);
+                    let stopped = self.may_be_stopped.contains(id);
+                    assert!(wished || stopped, "{id}: nobody wished that");
                 }
                 ExecutionState::Failed => {
                     let failed = run.failed.as_ref().unwrap();
