@@ -1,64 +1,11 @@
 // `ward notebook agent` and `ward notebook run`, with the echo agent and a real ipykernel.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { limit, place } from "./host.mjs";
-import { serve } from "./served.mjs";
-
-const environment = (at, more = {}) => {
-  const env = { ...process.env, HOME: at.home, VIRTUAL_ENV: process.env.WARD_IPYKERNEL, ...more };
-  for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "WARD_TOKEN"]) delete env[name];
-  return { ...env, ...more };
-};
-
-/** Ward with these arguments; `done` is its end. */
-function ward(t, at, args, more) {
-  const child = spawn(process.env.WARD_BIN, args, { env: environment(at, more), cwd: at.workspace, stdio: ["ignore", "pipe", "pipe"] });
-  const out = { stdout: "", stderr: "" };
-  for (const stream of ["stdout", "stderr"]) child[stream].setEncoding("utf8").on("data", (text) => (out[stream] += text));
-  const done = once(child, "close").then(([code]) => ({ code, ...out }));
-  t.after(async () => {
-    child.kill("SIGKILL");
-    await done;
-  });
-  return { child, out, done };
-}
-
-const code = (source, more = {}) => ({ cell_type: "code", metadata: {}, source, outputs: [], execution_count: null, ...more });
-const file = (cells, more = {}) => ({ cells, metadata: {}, nbformat: 4, nbformat_minor: 5, ...more });
-const ids = (cells) => cells.map((cell, index) => ({ id: `c${index}`, ...cell }));
-
-/** A notebook on a Ward of its own, and what can be done with it. */
-async function book(t, cells) {
-  const at = await serve(t);
-  const made = await at.call("POST", "/notebooks", { title: "n", workspace: at.workspace, ipynb: file(ids(cells)) });
-  assert.equal(made.status, 201, JSON.stringify(made.body));
-  const path = `/notebooks/${made.body.id}`;
-  const user = (await at.call("GET", "/healthz")).body.actor.replace("person:", "");
-  let runs = 0;
-  return {
-    ...at,
-    path,
-    user,
-    agent: (kernel, more = []) => ward(t, at, ["notebook", "agent", "--notebook", made.body.id, "--client-id", user, "--kernel", kernel, "--url", at.url, ...more]),
-    ready: (fits = () => true) => at.until(path, ({ state }) => state.sessions.some((one) => one.state === "ready" && fits(one))),
-    want: async (cell, event = { kind: "execution.requested", execution_id: `e${++runs}`, cell_id: cell }) => {
-      const taken = await at.call("POST", `${path}/events`, { events: [event] });
-      assert.equal(taken.status, 200, JSON.stringify(taken.body));
-      return event.execution_id;
-    },
-    over: async (id) => {
-      const ended = ["completed", "failed", "cancelled"];
-      const { state } = await at.until(path, ({ state }) => state.executions.some((run) => run.execution_id === id && ended.includes(run.state)));
-      const run = state.executions.find((one) => one.execution_id === id);
-      return { run, cell: state.cells[run.cell_id] };
-    },
-  };
-}
+import { book, code, file, ids, spawnedBy, ward } from "./kernels.mjs";
 
 test("the echo agent answers what the cell says, and a newer one takes its place", limit, async (t) => {
   const it = await book(t, [code("1+1")]);
@@ -118,13 +65,6 @@ test("a cell runs on a real kernel through the gate, is cancelled, and nothing i
   const { body } = await it.call("GET", "/ledger");
   assert.ok(JSON.stringify(body).includes("cell.execute"));
 });
-
-/** The kernels whose sockets are below this home folder. */
-async function spawnedBy(home) {
-  const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(processes.map((id) => readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "")));
-  return lines.map((line) => line.replaceAll("\0", " ")).filter((line) => line.includes("ipykernel_launcher") && line.includes(home));
-}
 
 test("ward notebook run executes a file without a server, and loses nothing of it", limit, async (t) => {
   const at = await place(t);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::Actor;
-use notebook::{Notebook, NotebookEvent, Recorded, SessionId, Snapshot};
+use notebook::{ExecutionId, Notebook, NotebookEvent, Recorded, SessionId, Snapshot};
 use protocol::{ErrorKind, Failure};
 use store::replica::{Entry, EventId, Fold as _};
 use store::{Event, Millis, Seq, Store};
@@ -43,6 +43,8 @@ pub struct Book<S: Store> {
     head: watch::Sender<Seq>,
     passing: broadcast::Sender<Passing>,
     pub(crate) leases: Mutex<HashMap<SessionId, Lease>>,
+    /// What people answered, until the runtime has it. It is kept nowhere else.
+    pub(crate) answers: Mutex<HashMap<ExecutionId, String>>,
     gone: watch::Sender<bool>,
 }
 
@@ -79,6 +81,7 @@ impl<S: Store> Book<S> {
             state: Mutex::new(state),
             passing: broadcast::Sender::new(PASSING),
             leases: Mutex::default(),
+            answers: Mutex::default(),
             gone: watch::Sender::new(false),
         })
     }

@@ -10,6 +10,8 @@ use protocol::{ErrorKind, Failure};
 /// The longest source of a cell, and the most cells.
 const MAX_SOURCE: usize = 1024 * 1024;
 const MAX_CELLS: usize = 10_000;
+/// The longest question of a run.
+const MAX_PROMPT: usize = 16 * 1024;
 /// Runs that wait for their turn.
 const MAX_QUEUE: usize = 1_000;
 
@@ -80,6 +82,9 @@ fn edit(notebook: &Notebook, actor: &Actor, event: &NotebookEvent) -> Result<(),
 }
 
 fn request(notebook: &Notebook, actor: &Actor, event: &NotebookEvent) -> Result<(), Failure> {
+    if let (Actor::Agent(_), NotebookEvent::RuntimeRestart(_)) = (actor, event) {
+        return Err(refused(event, "All that a runtime knows is a person's"));
+    }
     let NotebookEvent::ExecutionRequested(wanted) = event else {
         return Ok(());
     };
@@ -169,6 +174,14 @@ fn run(
     let Some(known) = known.filter(|run| run.session_id.as_ref() == Some(session)) else {
         return Err(refused(event, "The run was not assigned to this session"));
     };
+    if let NotebookEvent::InputRequested(asked) = event
+        && asked.prompt.len() > MAX_PROMPT
+    {
+        return Err(Failure::new(
+            ErrorKind::TooLarge,
+            format!("A question has at most {MAX_PROMPT} bytes."),
+        ));
+    }
     let fits = match (event, known.state) {
         (_, ExecutionState::Completed | ExecutionState::Failed | ExecutionState::Cancelled) => {
             return Err(Failure::new(

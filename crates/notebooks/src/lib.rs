@@ -18,23 +18,27 @@
 
 #![forbid(unsafe_code)]
 
+mod agents;
 mod artifacts;
 mod beside;
 mod book;
 mod check;
 mod drive;
 mod index;
+mod input;
 mod log;
 mod notebooks;
 mod place;
 mod sessions;
 mod wire;
 
+pub use agents::{Agents, NewAgent};
 pub use artifacts::{Artifacts, MAX_ARTIFACT};
 pub use beside::Beside;
 pub use book::{Book, Passing};
 pub use notebooks::{Notebooks, Options};
 pub use wire::{
-    Announced, Appended, Compacted, NotebookInfo, NotebookList, NotebookState, PostEvents,
-    PostNotebook, PostNotebookRuntime, PostPresence, Present,
+    AgentInfo, AgentList, Announced, Appended, Compacted, FetchInput, Input, KernelInfo,
+    NotebookInfo, NotebookList, NotebookState, PostEvents, PostInput, PostNotebook,
+    PostNotebookAgent, PostNotebookRuntime, PostPresence, Present,
 };

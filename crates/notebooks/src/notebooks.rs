@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use gate::runtime::Elsewhere;
@@ -13,13 +13,15 @@ use protocol::{ErrorKind, Failure};
 use store::{Append, Seq, Store};
 use tokio::sync::OnceCell;
 
+use crate::agents::Agents;
 use crate::artifacts::Artifacts;
 use crate::beside::Beside;
 use crate::book::{Book, WARD, lock};
 use crate::index::{self, Known, Line};
 use crate::log::{Log, written};
 use crate::wire::{
-    Announced, Appended, Compacted, NotebookInfo, PostEvents, PostNotebook, PostNotebookRuntime,
+    Announced, Appended, Compacted, FetchInput, Input, NotebookInfo, PostEvents, PostInput,
+    PostNotebook, PostNotebookRuntime,
 };
 use crate::{drive, place};
 
@@ -58,6 +60,7 @@ struct Inner<S: Store> {
     artifacts: Artifacts,
     known: Mutex<BTreeMap<String, Known>>,
     open: Mutex<HashMap<String, Opened<S>>>,
+    agents: OnceLock<Arc<dyn Agents>>,
 }
 
 /// A notebook that is open, or about to be.
@@ -74,6 +77,7 @@ impl<S: Store> Notebooks<S> {
             artifacts,
             known: Mutex::new(known),
             open: Mutex::default(),
+            agents: OnceLock::new(),
         }));
         notebooks.wake().await;
         Ok(notebooks)
@@ -105,6 +109,10 @@ impl<S: Store> Notebooks<S> {
             notebooks: self.clone(),
             others,
         }
+    }
+
+    pub(crate) fn starter(&self) -> &OnceLock<Arc<dyn Agents>> {
+        &self.0.agents
     }
 
     /// What is kept beside the events.
@@ -413,6 +421,27 @@ impl<S: Store> Notebooks<S> {
         let book = self.book(actor, id).await?;
         actor.must_be_person("end a notebook's runtime")?;
         Ok(book.leave(&session_id(session)?, Duration::from_secs(after)))
+    }
+
+    /// A person answers what a run asks.
+    pub async fn answer(&self, actor: &Actor, id: &str, asked: PostInput) -> Result<(), Failure> {
+        let book = self.book(actor, id).await?;
+        book.answer(actor, asked).await
+    }
+
+    /// A runtime fetches what was answered.
+    pub async fn answered(
+        &self,
+        actor: &Actor,
+        id: &str,
+        session: &str,
+        token: Option<&str>,
+        asked: FetchInput,
+    ) -> Result<Input, Failure> {
+        let book = self.book(actor, id).await?;
+        let session = session_id(session)?;
+        book.renew(&session, actor, token, self.0.options.lease)?;
+        book.answered(&session, &asked.execution_id)
     }
 
     /// One that is open, for the gate.

@@ -1,6 +1,6 @@
 //! What is asked and answered over HTTP.
 
-use notebook::{Capabilities, Notebook, NotebookEvent, Presence, SessionId};
+use notebook::{Capabilities, ExecutionId, Notebook, NotebookEvent, Presence, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -140,6 +140,85 @@ pub struct Announced {
     pub lease_s: u64,
     /// The number of the last event now.
     pub head: u64,
+}
+
+/// Body of `POST /notebooks/{id}/input`: what a person answers to a run that asks.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostInput {
+    /// Which run.
+    pub execution_id: ExecutionId,
+    /// The answer. It is handed to the runtime and kept nowhere.
+    pub value: String,
+}
+
+impl std::fmt::Debug for PostInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostInput")
+            .field("execution_id", &self.execution_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Body of `POST /notebooks/{id}/runtimes/{session}/input`: a runtime fetches an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FetchInput {
+    /// Which run asked.
+    pub execution_id: ExecutionId,
+}
+
+/// An answer, for the runtime alone.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Input {
+    /// What was answered.
+    pub value: String,
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").finish_non_exhaustive()
+    }
+}
+
+/// Body of `POST /notebooks/{id}/agents`: Ward is to start a runtime for the notebook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostNotebookAgent {
+    /// What runs the cells: `echo`, `python`, or the name of a Jupyter kernel on Ward's machine.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$"))]
+    pub kernel: String,
+}
+
+/// A runtime that Ward started, as a process of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentInfo {
+    /// Its id, to end it by. It is also its `runtime_id`.
+    pub id: String,
+    /// What runs the cells.
+    pub kernel: String,
+    /// Whose it is.
+    pub person: String,
+}
+
+/// A kernel that Ward can start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelInfo {
+    /// Its name.
+    pub name: String,
+    /// What people call it.
+    pub display_name: String,
+    /// Its language.
+    pub language: String,
+}
+
+/// Answer of `GET /notebooks/{id}/agents`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentList {
+    /// The runtimes that Ward started for the notebook, and that go on.
+    pub agents: Vec<AgentInfo>,
+    /// What Ward could start.
+    pub kernels: Vec<KernelInfo>,
 }
 
 /// Body of `POST /notebooks/{id}/presence`.

@@ -308,6 +308,9 @@ impl Kernel {
                     asking = None;
                     // Whoever is to stop is interrupted below, and once.
                     if !context.is_cancelled() {
+                        if let (Some(asked), Ok(value)) = (&asked, &answer) {
+                            echo_input(context, &asked.content, value);
+                        }
                         self.answer(asked.take().as_ref(), answer).await?;
                     }
                 }
@@ -487,6 +490,17 @@ fn show(context: &ExecutionContext, content: Content) -> bool {
         _ => {}
     }
     false
+}
+
+/// Shows what was asked and answered, as Jupyter's own programs do; never a password.
+fn echo_input(context: &ExecutionContext, asked: &Content, value: &str) {
+    if let Content::InputRequest(asked) = asked {
+        let shown = match asked.password {
+            true => "········",
+            false => value,
+        };
+        context.stdout(&format!("{}{shown}\n", asked.prompt));
+    }
 }
 
 fn object(media: &jupyter_protocol::media::Media) -> Map<String, Value> {

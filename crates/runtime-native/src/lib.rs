@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod artifacts;
 mod create;
 mod http;
 mod kernel;

@@ -9,16 +9,19 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use notebook::{ArtifactRef, ExecutionId, Notebook, NotebookEvent, Recorded, SessionId};
+use notebook::{
+    ArtifactRef, ExecutionId, InputRequested, Notebook, NotebookEvent, Recorded, SessionId,
+};
 use runtime_core::{
-    Announced, Announcement, ArtifactClient, Lost, NotebookStore, Question, Transport, Unanswered,
+    Announced, Announcement, ArtifactClient, Lost, NotebookStore, Question, Unanswered,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Seq;
-use store::replica::{Base, Effect, Entry, EventId, Input, Replica};
+use store::replica::{Base, Effect, Entry, EventId, Fold as _, Input, Replica};
 use tokio::sync::Notify;
 
+use crate::artifacts::Artifacts;
 use crate::http::{Answer, Events, Http, Request};
 
 /// How long to wait before Ward is asked again, at first and at most.
@@ -27,6 +30,8 @@ const LATE: Duration = Duration::from_secs(5);
 /// How many events are pushed at once, and how many bytes of them; one goes however large it is.
 const MOST: usize = 256;
 const LARGEST: usize = 256 << 10;
+/// How much of a question is asked.
+const LONGEST_PROMPT: usize = 2000;
 
 /// Why a notebook cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -101,6 +106,12 @@ struct Opened {
 #[derive(Deserialize)]
 struct Info {
     workspace: String,
+}
+
+/// What somebody typed; it may be a password.
+#[derive(Deserialize)]
+struct Answered {
+    value: String,
 }
 
 #[derive(Deserialize)]
@@ -458,72 +469,55 @@ impl<H: Http> NotebookStore for HttpStore<H> {
 
     async fn ask(
         &self,
-        _session: &SessionId,
-        _execution: &ExecutionId,
-        _question: Question,
+        session: &SessionId,
+        execution: &ExecutionId,
+        question: Question,
     ) -> Option<String> {
-        None
+        let asked = NotebookEvent::InputRequested(InputRequested {
+            execution_id: execution.clone(),
+            prompt: question.prompt.chars().take(LONGEST_PROMPT).collect(),
+            password: question.password,
+        });
+        let id = Self::write(self, asked);
+        loop {
+            let changed = self.changed();
+            let (there, run) = self.look(|seen| {
+                let run = seen.state.execution(execution).cloned();
+                (seen.state.has(&id), run)
+            });
+            let run = run.filter(|run| !run.state.is_over() && !run.cancel)?;
+            if there && run.input.is_none() {
+                break;
+            }
+            changed.await;
+        }
+        let token = self.0.state.borrow().tokens.get(session).cloned();
+        let body = json!({"execution_id": execution}).to_string().into_bytes();
+        let answer = self.asked(Request {
+            method: "POST",
+            path: format!("{}/runtimes/{session}/input", self.0.path),
+            runtime: token.as_deref(),
+            content_type: Some("application/json"),
+            body,
+        });
+        let answer: Answered = read(&answer.await.ok()?).ok()?;
+        Some(answer.value)
     }
 }
 
 impl<H: Http> HttpStore<H> {
-    async fn asked(&self, request: Request<'_>) -> Result<Answer, Unanswered> {
+    /// The notebook's path.
+    pub(crate) fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    pub(crate) async fn asked(&self, request: Request<'_>) -> Result<Answer, Unanswered> {
         let answer = self.0.http.call(request).await;
         let answer = answer.map_err(Unanswered::Away)?;
         match answer.is_good() {
             true => Ok(answer),
             false => Err(answer.unanswered()),
         }
-    }
-}
-
-/// What is kept beside this notebook.
-struct Artifacts<'a, H> {
-    store: &'a HttpStore<H>,
-    token: Option<String>,
-}
-
-impl<H: Http> Artifacts<'_, H> {
-    async fn call(
-        &self,
-        method: &'static str,
-        path: &str,
-        content_type: Option<&str>,
-        body: Vec<u8>,
-    ) -> Result<Answer, Unanswered> {
-        self.store
-            .asked(Request {
-                method,
-                path: format!("{}/artifacts{path}", self.store.0.path),
-                runtime: self.token.as_deref(),
-                content_type,
-                body,
-            })
-            .await
-    }
-}
-
-impl<H: Http> Transport for Artifacts<'_, H> {
-    type Error = Unanswered;
-
-    async fn put(&self, media_type: &str, bytes: Vec<u8>) -> Result<ArtifactRef, Unanswered> {
-        let answer = self.call("POST", "", Some(media_type), bytes).await?;
-        read(&answer)
-    }
-
-    async fn get(&self, digest: &str, limit: usize) -> Result<Vec<u8>, Unanswered> {
-        let path = format!("/{digest}");
-        let answer = self.call("GET", &path, None, Vec::new()).await?;
-        match answer.body.len() <= limit {
-            true => Ok(answer.body),
-            false => Err(Unanswered::Refused("It is too large.".to_owned())),
-        }
-    }
-
-    async fn delete(&self, digest: &str) -> Result<(), Unanswered> {
-        let path = format!("/{digest}");
-        self.call("DELETE", &path, None, Vec::new()).await?;
-        Ok(())
     }
 }
 
@@ -571,7 +565,7 @@ async fn get(http: &impl Http, path: &str) -> Result<Value, OpenError> {
     }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(answer: &Answer) -> Result<T, Unanswered> {
+pub(crate) fn read<T: for<'de> Deserialize<'de>>(answer: &Answer) -> Result<T, Unanswered> {
     serde_json::from_slice(&answer.body)
         .map_err(|error| Unanswered::Refused(format!("Ward's answer cannot be read: {error}")))
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use ::notebook::{ArtifactRef, Presence};
 use ::notebooks::{
-    Announced, Appended, Compacted, NotebookInfo, NotebookList, NotebookState, PostEvents,
-    PostNotebook, PostNotebookRuntime,
+    AgentInfo, AgentList, Announced, Appended, Compacted, FetchInput, Input, NotebookInfo,
+    NotebookList, NotebookState, PostEvents, PostInput, PostNotebook, PostNotebookAgent,
+    PostNotebookRuntime,
 };
 use axum::handler::Handler;
 use axum::http::Method;
@@ -283,6 +284,11 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .summary("Say where you are in a notebook. It is told to the others and never kept")
             .body::<Presence>()
             .answer(204, "It was told", Content::Nothing),
+        post("/notebooks/{id}/input", "postInput", Persons, notebooks::answer::<S>)
+            .summary("Answer a cell that asks for a line. The runtime has the answer once, and nobody keeps it")
+            .body::<PostInput>()
+            .answer(204, "It was the first answer", Content::Nothing)
+            .fails(&[409, 503]),
         post("/notebooks/{id}/runtimes", "announceRuntime", Persons, notebooks::announce::<S>)
             .summary("Announce a runtime of yours for a notebook. The newest has it")
             .body::<PostNotebookRuntime>()
@@ -291,9 +297,24 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .summary("Say that a runtime session is still there")
             .json::<Announced>(200, "Its lease is renewed")
             .fails(&[415]),
+        post("/notebooks/{id}/runtimes/{session}/input", "fetchInput", Persons, notebooks::answered::<S>)
+            .summary("Fetch, as a runtime session, what somebody answered to a run of its own")
+            .body::<FetchInput>()
+            .json::<Input>(200, "The answer; it is gone here"),
         delete("/notebooks/{id}/runtimes/{session}", "endRuntime", Persons, notebooks::end::<S>)
             .summary("End a runtime session of a notebook: now, or soon, unless it is heard of again")
             .query::<notebooks::After>()
+            .json::<notebooks::Ended>(200, "It is over"),
+        get("/notebooks/{id}/agents", "getNotebookAgents", Persons, notebooks::agents::<S>)
+            .summary("The runtimes that Ward started for a notebook, and the kernels that it could start")
+            .json::<AgentList>(200, "The runtimes and kernels"),
+        post("/notebooks/{id}/agents", "startNotebookAgent", Persons, notebooks::start_agent::<S>)
+            .summary("Let Ward start a runtime for a notebook, in the notebook's workspace. It ends with Ward")
+            .body::<PostNotebookAgent>()
+            .json::<AgentInfo>(201, "It runs")
+            .fails(&[404, 422, 503]),
+        delete("/notebooks/{id}/agents/{agent}", "endNotebookAgent", Persons, notebooks::end_agent::<S>)
+            .summary("End a runtime that Ward started, with its kernel")
             .json::<notebooks::Ended>(200, "It is over"),
         get("/notebooks/{id}/artifacts", "getArtifacts", Actors, notebooks::artifacts::<S>)
             .summary("What is kept beside a notebook")

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod agents;
 mod app;
 mod approval;
 mod chat;

@@ -9,6 +9,7 @@
 mod admit;
 mod attempts;
 mod file;
+mod lent;
 mod login;
 mod secret;
 mod tokens;
@@ -16,6 +17,7 @@ mod tokens;
 pub(crate) use admit::{Caller, Person, Who, admit, cookies, for_editors, wrong_from};
 pub(crate) use attempts::{Attempts, Peer};
 pub use file::TokensError;
+pub use lent::Lent;
 pub(crate) use login::{LIFETIME as LOGIN_LIFETIME, Logins};
 pub use tokens::{FirstPerson, Identity, NewAgent, Pass, Passed, TokenInfo, TokenKind, Tokens};
 pub(crate) use tokens::{SESSION, now};

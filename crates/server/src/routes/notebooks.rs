@@ -12,7 +12,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use notebook::{ArtifactRef, Presence};
 use notebooks::{
-    Book, MAX_ARTIFACT, NotebookList, NotebookState, PostEvents, PostNotebook, PostNotebookRuntime,
+    Book, FetchInput, MAX_ARTIFACT, NotebookList, NotebookState, PostEvents, PostInput,
+    PostNotebook, PostNotebookAgent, PostNotebookRuntime,
 };
 use protocol::{ErrorKind, Failure};
 use schemars::JsonSchema;
@@ -271,6 +272,67 @@ pub(crate) async fn end<S: Store>(
     })
     .await?;
     Ok(ok(&Ended { ended }))
+}
+
+/// `POST /notebooks/{id}/input`: a person answers what a run asks.
+pub(crate) async fn answer<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    Id(id): Id,
+    Json(asked): Json<PostInput>,
+) -> Result<Response, HttpFailure> {
+    let notebooks = app.notebooks.clone();
+    whole(async move { notebooks.answer(&caller.actor, &id, asked).await }).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// `POST /notebooks/{id}/runtimes/{session}/input`: the runtime that asked has the answer, once.
+pub(crate) async fn answered<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    Path((id, session)): Path<(String, String)>,
+    headers: HeaderMap,
+    Json(asked): Json<FetchInput>,
+) -> Result<Response, HttpFailure> {
+    let token = runtime_token(&headers)?;
+    let answer = app
+        .notebooks
+        .answered(&caller.actor, &id, &session, token.as_deref(), asked);
+    Ok(ok(&answer.await?))
+}
+
+/// `GET /notebooks/{id}/agents`: what Ward started, and what it could.
+pub(crate) async fn agents<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    Id(id): Id,
+) -> Result<Response, HttpFailure> {
+    Ok(ok(&app.notebooks.agents(&caller.actor, &id).await?))
+}
+
+/// `POST /notebooks/{id}/agents`: Ward starts a runtime.
+pub(crate) async fn start_agent<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    Id(id): Id,
+    Json(asked): Json<PostNotebookAgent>,
+) -> Result<Response, HttpFailure> {
+    let notebooks = app.notebooks.clone();
+    let started = whole(async move { notebooks.start_agent(&caller.actor, &id, asked).await });
+    Ok(json(StatusCode::CREATED, &started.await?))
+}
+
+/// `DELETE /notebooks/{id}/agents/{agent}`: it ends, with its kernel.
+pub(crate) async fn end_agent<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    Path((id, agent)): Path<(String, String)>,
+) -> Result<Response, HttpFailure> {
+    let notebooks = app.notebooks.clone();
+    let ended = whole(async move { notebooks.end_agent(&caller.actor, &id, &agent).await });
+    Ok(ok(&Ended {
+        ended: ended.await?,
+    }))
 }
 
 /// `GET /notebooks/{id}/artifacts`: what is kept beside it.

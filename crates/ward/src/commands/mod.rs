@@ -31,6 +31,11 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+/// What the environment says.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// Runs a command that talks to the gate, to its end or until Ctrl-C.
 fn run_async(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_current_thread()

@@ -34,6 +34,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub(super) fn behind_a_wall(
     spec: KernelSpec,
     workspace: std::path::PathBuf,
+    asks: bool,
 ) -> anyhow::Result<(KernelOptions, Capabilities)> {
     let settings = settings::read()?;
     let state = folders::state()?;
@@ -53,15 +54,6 @@ pub(super) fn behind_a_wall(
         confined: tier != Tier::None,
         ..Capabilities::default()
     };
-    let options = KernelOptions {
-        spec,
-        room,
-        asks: false,
-    };
+    let options = KernelOptions { spec, room, asks };
     Ok((options, capabilities))
-}
-
-/// What the environment says.
-pub(super) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }

@@ -1,6 +1,7 @@
 //! `ward notebook agent`: the runtime of a notebook, as a process.
 
 use std::ffi::OsString;
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,11 +11,16 @@ use runtime_native::{
     parse_runtime_args,
 };
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
-use super::notebook::{behind_a_wall, variable};
+use super::notebook::behind_a_wall;
+use super::variable;
 use crate::commands::run_async;
 use crate::console::{printable, tell};
 use crate::{folders, workspace};
+
+/// The longest token.
+const MAX_LINE: u64 = 1024;
 
 /// Run the cells of a notebook that `ward serve` has
 ///
@@ -56,6 +62,10 @@ pub(crate) struct Args {
     /// notebook's on this one, each run asks: it was decided on for the notebook's.
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
+
+    /// Started by Ward: the token is the first line of standard input, and its end is the agent's
+    #[arg(long, hide = true)]
+    gated: bool,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -72,14 +82,46 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             words.extend([flag.into(), value.into()]);
         }
     }
-    let args = parse_runtime_args(words, variable, &folders::config()?)?;
-    run_async(serve(args, named))
+    let token = match args.gated {
+        true => Some(first_line()?),
+        false => None,
+    };
+    let given = |name: &str| match (&token, name) {
+        (Some(token), "WARD_TOKEN") => Some(token.clone()),
+        _ => variable(name),
+    };
+    let gated = args.gated;
+    let args = parse_runtime_args(words, given, &folders::config()?)?;
+    run_async(serve(args, named, gated))
 }
 
-async fn serve(args: RuntimeArgs, named: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+/// The first line of standard input.
+fn first_line() -> anyhow::Result<String> {
+    let mut line = String::new();
+    let read = std::io::stdin().lock().take(MAX_LINE).read_line(&mut line);
+    read.context("Standard input cannot be read")?;
+    Ok(line.trim().to_owned())
+}
+
+/// Ready when standard input is at its end: whoever started this is gone, or wants it to end. The
+/// thread is left to itself, as nothing can wake it.
+fn end_of_input() -> oneshot::Receiver<()> {
+    let (sender, ended) = oneshot::channel();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        let _ = sender.send(());
+    });
+    ended
+}
+
+async fn serve(args: RuntimeArgs, named: Option<PathBuf>, gated: bool) -> anyhow::Result<ExitCode> {
     let told = "Ward could not prepare for signals";
     let mut interrupt = signal(SignalKind::interrupt()).context(told)?;
     let mut terminate = signal(SignalKind::terminate()).context(told)?;
+    let mut input = match gated {
+        true => Some(end_of_input()),
+        false => None,
+    };
     let store = open_store(&args).await?;
     let (kernels, capabilities) = match args.kernel.as_str() {
         // It runs nothing.
@@ -95,7 +137,7 @@ async fn serve(args: RuntimeArgs, named: Option<PathBuf>) -> anyhow::Result<Exit
         name => {
             let spec = Specs::usual(variable).find(name)?;
             let place = place(named.as_deref(), args.is_here(), store.workspace())?;
-            let (options, mut capabilities) = behind_a_wall(spec, place.folder)?;
+            let (options, mut capabilities) = behind_a_wall(spec, place.folder, true)?;
             capabilities.confined &= place.is_the_notebooks;
             (Some(Kernels::new(options)), capabilities)
         }
@@ -109,13 +151,23 @@ async fn serve(args: RuntimeArgs, named: Option<PathBuf>) -> anyhow::Result<Exit
                 started = kernels.start() => drop(started?),
                 _ = interrupt.recv() => return Ok(ExitCode::from(130)),
                 _ = terminate.recv() => return Ok(ExitCode::from(143)),
+                () = at_end(&mut input) => return Ok(ExitCode::SUCCESS),
             }
+            let anew = kernels.clone();
+            agent.on_restart(move || {
+                let anew = anew.clone();
+                async move { anew.restart().await.map_err(|error| error.to_string()) }
+            });
             let kernels = kernels.clone();
             agent.on_execution(move |context| {
                 let kernels = kernels.clone();
                 async move { kernels.execute(context).await }
             });
         }
+    }
+    if gated {
+        // Whoever reads it may be gone; then standard input is at its end too.
+        let _ = writeln!(std::io::stdout(), "ready");
     }
     tell(&format!(
         "runs the cells of the notebook {} ({}); Ctrl-C ends it",
@@ -131,6 +183,10 @@ async fn serve(args: RuntimeArgs, named: Option<PathBuf>) -> anyhow::Result<Exit
             why = &mut syncing => break Ending::Lost(why),
             _ = interrupt.recv() => handle.shutdown(),
             _ = terminate.recv() => handle.shutdown(),
+            () = at_end(&mut input) => {
+                input = None;
+                handle.shutdown();
+            }
         }
     };
     if let Some(kernels) = kernels {
@@ -146,6 +202,18 @@ async fn serve(args: RuntimeArgs, named: Option<PathBuf>) -> anyhow::Result<Exit
             tell(&printable(&ending.to_string()));
             Ok(ExitCode::FAILURE)
         }
+    }
+}
+
+async fn at_end(input: &mut Option<oneshot::Receiver<()>>) {
+    match input {
+        // A thread that could not be started is no reason to end.
+        Some(input) => {
+            if input.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+        None => std::future::pending().await,
     }
 }
 

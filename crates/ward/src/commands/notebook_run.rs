@@ -22,8 +22,9 @@ use serde_json::{Map, Value, json};
 use tempfile::NamedTempFile;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::notebook::{behind_a_wall, variable};
+use super::notebook::behind_a_wall;
 use super::notebook_way::Way;
+use super::variable;
 use crate::client::{Client, encoded};
 use crate::commands::run_async;
 use crate::console::{printable, tell};
@@ -99,7 +100,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
                 }
                 found => found?,
             };
-            Some(behind_a_wall(spec, workspace.clone())?)
+            Some(behind_a_wall(spec, workspace.clone(), false)?)
         }
     };
     run_async(async {

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
@@ -20,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::Agents;
 use crate::app::{self, App};
 use crate::opener::Opener;
 use crate::{address, console, folders, settings, workspace};
@@ -127,6 +129,8 @@ async fn serve(
     })?;
     let addr = listener.local_addr()?;
     let (server, about) = app.server(tokens, workspace, sandbox, Some(addr));
+    let agents = Agents::new(addr, Arc::clone(server.tokens()))?;
+    app.notebooks.start_agents_with(agents.share());
     let started = json!({
         "version": about.version,
         "process": std::process::id(),
@@ -152,6 +156,7 @@ async fn serve(
         }),
         server::serve_unix(socket, server.router(), stop.cancelled()),
     );
+    agents.close().await;
     app.close().await;
     record(
         &app.store,
