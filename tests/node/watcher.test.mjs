@@ -46,7 +46,7 @@ async function serve(t) {
     const response = await fetch(`${url}/actions/${id}/events`, { headers: { authorization: `Bearer ${whose}` } });
     return [...(await response.text()).matchAll(/^event: ?(.*)$/gm)].map(([, kind]) => kind);
   };
-  return { ...at, ward, url, command, events: (id) => events(id), ended: (id) => events(id, person), person: call(person), agent: call(token) };
+  return { ...at, ward, url, token, command, events: (id) => events(id), ended: (id) => events(id, person), person: call(person), agent: call(token) };
 }
 
 test("a watcher acts through the gate, and its approval reaches the client that comes later", limit, async (t) => {
@@ -108,6 +108,33 @@ test("an agent cannot answer, choose a role, a mode or a workspace, grant, or re
     assert.deepEqual([refused.status, refused.body.code, refused.body.kind], [403, 403, "forbidden"], `${method} ${path}`);
   }
   assert.equal((await it.person("POST", `/approvals/${approval.id}`, answer)).status, 200);
+});
+
+test("an agent that may not look outside does not learn what is there", limit, async (t) => {
+  const it = await serve(t);
+  await writeFile(join(it.home, "there"), "x");
+  await mkdir(join(it.home, "folder"));
+  /** What an agent is told of a look at this, whether it waits for an answer or not. */
+  const look = async (name, more) => {
+    const path = join(it.home, name);
+    const told = await it.agent("POST", "/actions", { id: `${name}-${more.ask}`, action: "fs.read", params: { path }, wait: more.ask === "wait" ? 0 : 30, ...more });
+    if (more.ask === "wait") {
+      let asked = [];
+      for (let tries = 0; tries < 200 && asked.length === 0; tries++) asked = (await it.person("GET", "/approvals")).body.approvals;
+      assert.equal(asked.length, 1);
+      const denied = { decision: "deny", digest: asked[0].digest };
+      assert.equal((await it.person("POST", `/approvals/${asked[0].id}`, denied)).status, 200);
+    }
+    const response = await fetch(`${it.url}/actions/${name}-${more.ask}/events`, { headers: { authorization: `Bearer ${it.token}` } });
+    const hidden = (text) => text.replaceAll(path, "PATH").replaceAll(`${name}-${more.ask}`, "ID");
+    const events = hidden(await response.text()).replace(/"(content|duration_ms|approval_id|asked_at|at|expires_at|digest|id|pattern|text|version)":("[^"]*"|\d+)/g, "");
+    return [told.status, told.body.kind, events];
+  };
+  for (const ask of ["deny", "wait"]) {
+    const there = await look("there", { ask });
+    assert.deepEqual(await look("missing", { ask }), there);
+    assert.deepEqual(await look("folder", { ask }), there);
+  }
 });
 
 test("of two clients that answer at once the first wins, and the other learns who it was", limit, async (t) => {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use policy::Verdict;
 use protocol::gate::{ActionRequest, Foreseen, GateInfo, RespondParams};
 use protocol::method::{
     ACTION_EXECUTE, ACTION_OUTPUT, ACTION_RESOLVE, CLIENT_ATTENTION, EXIT, INITIALIZE,
@@ -337,9 +338,17 @@ impl<S: Store> Gate<S> {
     pub async fn foresee(&self, actor: &Actor, request: Request) -> Result<Foreseen, Failure> {
         let (job, book) = self.0.admit(actor, request.bound_to(actor)?)?;
         let decided = self.0.look(&job, book, &[]).await?;
+        let verdict = decided.decision.verdict;
+        if let (Some(failure), Verdict::Allow) = (decided.unseen, verdict) {
+            return Err(failure);
+        }
+        let told = match actor {
+            Actor::Person(_) => decided.facts,
+            Actor::Agent(_) => job.told(&decided.facts, verdict).into_owned(),
+        };
         Ok(Foreseen {
-            facts: decided.facts,
-            verdict: decided.decision.verdict.as_str().to_owned(),
+            facts: told,
+            verdict: verdict.as_str().to_owned(),
             rule: rule_info(&decided.decision.because),
             mode: decided.decision.mode,
         })

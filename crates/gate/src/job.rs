@@ -1,9 +1,12 @@
 //! An action that was taken in: who asks for what, where, as whom.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use policy::{Asked, Confinement, Decision, Grant, Place, Verb, decide};
+use policy::{Asked, Confinement, Decision, Grant, Place, Verb, Verdict, decide};
+use protocol::facts::{Access, BEYOND, PathFact};
 use protocol::runtime::RuntimeChoice;
 use protocol::wall::Widen;
 use protocol::{ActionName, Digest, ErrorKind, Facts, Failure, Mode};
@@ -18,6 +21,7 @@ use crate::path::unknown_role;
 use crate::pending::Kept;
 use crate::request::Ask;
 use crate::runtime::Runtime;
+use crate::undo::changes_files;
 use crate::workspace::Workspace;
 
 /// An action on its way.
@@ -206,6 +210,43 @@ impl Job {
             true => Confinement::Absent,
             false => Confinement::Kernel,
         }
+    }
+
+    /// Facts as who asked may know them before they may look: not what is at a place outside the
+    /// workspace.
+    pub(crate) fn told<'a>(&self, facts: &'a Facts, verdict: Verdict) -> Cow<'a, Facts> {
+        if verdict == Verdict::Allow {
+            return Cow::Borrowed(facts);
+        }
+        let mut facts = facts.clone();
+        for path in &mut facts.paths {
+            if !Path::new(&path.path).starts_with(&self.workspace.real) {
+                (path.kind, path.digest) = (None, None);
+            }
+        }
+        Cow::Owned(facts)
+    }
+
+    /// What a look at places outside the workspace was for, where one failed there. What is wrong
+    /// with them is told only to who may look: whether a file is there is itself worth knowing.
+    pub(crate) fn beyond(&self, failure: &mut Failure) -> Option<Facts> {
+        let places = failure.details.remove(BEYOND)?;
+        let access = match self.name {
+            ActionName::FsDelete => Access::Delete,
+            name if changes_files(name) => Access::Write,
+            _ => Access::Read,
+        };
+        let paths = places.as_array()?.iter().filter_map(Value::as_str);
+        let paths = paths.map(|path| PathFact {
+            path: path.to_owned(),
+            access,
+            kind: None,
+            digest: None,
+        });
+        Some(Facts {
+            paths: paths.collect(),
+            ..Facts::default()
+        })
     }
 
     /// Whether what it started goes on after its answer: a terminal or a background command.

@@ -191,6 +191,7 @@ impl<S: Store> Inner<S> {
                 facts,
                 decision,
                 digest,
+                unseen,
             } = &decided;
             match decision.verdict {
                 Verdict::Deny => return Err(denied(decision)),
@@ -206,6 +207,9 @@ impl<S: Store> Inner<S> {
                     continue;
                 }
                 Verdict::Allow => {}
+            }
+            if let Some(failure) = unseen {
+                return Err(failure.clone());
             }
             let done = match self.run(job, live, &decided, &widen).await {
                 Err(failure) if has_changed(&failure) => continue,
@@ -250,6 +254,7 @@ impl<S: Store> Inner<S> {
             facts,
             decision,
             digest,
+            ..
         }) = &decided
         {
             record.decision(decision, facts, digest, &book.version);
@@ -271,7 +276,14 @@ impl<S: Store> Inner<S> {
     ) -> Result<Decided, Failure> {
         self.is_on_the_roll(job)?;
         let runtime = self.runtime_of(job)?;
-        let facts = runtime.resolve(job.name.as_str(), &job.params).await?;
+        let resolved = runtime.resolve(job.name.as_str(), &job.params).await;
+        let (facts, unseen) = match resolved {
+            Ok(facts) => (facts, None),
+            Err(mut failure) => match job.beyond(&mut failure) {
+                Some(facts) => (facts, Some(failure)),
+                None => return Err(failure),
+            },
+        };
         let grants = self.grants.current(&job.person);
         let verb = Verb::Action(job.name);
         let confinement = job.confinement(&*runtime);
@@ -282,6 +294,7 @@ impl<S: Store> Inner<S> {
             facts,
             decision,
             digest,
+            unseen,
         })
     }
 
@@ -312,6 +325,7 @@ impl<S: Store> Inner<S> {
             facts,
             decision,
             digest,
+            ..
         } = decided;
         // A runtime does what has one id once; with the wall widened it is another run.
         let run = match widen.len() {
@@ -376,6 +390,8 @@ pub(crate) struct Decided {
     pub(crate) facts: Facts,
     pub(crate) decision: Decision,
     pub(crate) digest: Digest,
+    /// What is wrong with a place outside the workspace. Only who may look there may know.
+    pub(crate) unseen: Option<Failure>,
 }
 
 /// An action that was done.

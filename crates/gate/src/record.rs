@@ -1,7 +1,7 @@
 //! What is written about an action: entries of the ledger, and events of the action's own stream.
 //! Both go into the store together, before anything is told or run.
 
-use policy::{Because, Decision};
+use policy::{Because, Decision, Verdict};
 use protocol::approval::{Approval, Resolved, RuleInfo};
 use protocol::sandbox::SandboxReport;
 use protocol::{Digest, Facts, Failure};
@@ -111,9 +111,11 @@ impl<'a> Record<'a> {
                 "digest": digest, "policy": policy,
             }),
         );
+        // Who asked reads the events; the ledger is for people alone.
+        let told = self.job.told(facts, decision.verdict);
         self.event(
             events::DECIDED,
-            json!({"verdict": decision.verdict, "rule": rule, "mode": decision.mode, "facts": facts}),
+            json!({"verdict": decision.verdict, "rule": rule, "mode": decision.mode, "facts": told}),
         );
     }
 
@@ -132,8 +134,10 @@ impl<'a> Record<'a> {
             // It shows what is in a file, and that is not for the record.
             told.remove("preview");
         }
-        self.event(events::ASKED, told.clone());
-        self.inbox(events::ASKED, told)
+        self.inbox(events::ASKED, told.clone())?;
+        told["facts"] = json!(self.job.told(&approval.facts, Verdict::Ask));
+        self.event(events::ASKED, told);
+        Ok(())
     }
 
     pub(crate) fn answer(

@@ -34,6 +34,7 @@ use protocol::{ActionName, ErrorKind, Facts, Failure};
 use serde_json::value::RawValue;
 
 use self::blobs::Blobs;
+pub(crate) use self::keep::changes_files;
 use self::keep::{Earlier, Limits};
 pub(crate) use self::manifest::Changed;
 use self::manifest::{Manifest, Step};
@@ -115,7 +116,7 @@ impl Keep {
 
     /// Keeps what an action is about to replace.
     pub(crate) async fn before(&self, id: &str, action: ActionName, facts: &Facts) {
-        if keep::changes_files(action) {
+        if changes_files(action) {
             let earlier = self.look(action, facts).await;
             self.earlier().insert(id.to_owned(), earlier);
         }
@@ -123,7 +124,7 @@ impl Keep {
 
     /// The action was refused and did nothing.
     pub(crate) fn forget(&self, id: &str, action: ActionName) {
-        if keep::changes_files(action) {
+        if changes_files(action) {
             self.earlier().remove(id);
         }
     }
@@ -136,7 +137,7 @@ impl Keep {
         workspace: &str,
         outcome: Result<&RawValue, &Failure>,
     ) -> Changed {
-        if !keep::changes_files(action) {
+        if !changes_files(action) {
             return Changed::default();
         }
         let Some(earlier) = self.earlier().remove(id) else {

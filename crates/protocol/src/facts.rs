@@ -25,6 +25,10 @@ pub struct Facts {
     pub word_of: Option<String>,
 }
 
+/// The detail of a failed look that names the places outside the workspace it was at. It is the
+/// gate's, and is told to nobody.
+pub const BEYOND: &str = "beyond";
+
 /// One path and what would happen to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PathFact {

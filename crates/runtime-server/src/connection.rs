@@ -143,8 +143,12 @@ impl Connection {
 
     async fn resolve(&self, request: &Request) -> Answer {
         let params: ResolveParams = request.read()?;
-        let prepared = registry::prepare(&params.action, params.params)?;
-        let facts = prepared.resolve(Arc::clone(&self.context)).await?;
+        let prepared = registry::prepare(&params.action, params.params.clone())?;
+        let facts = prepared.resolve(Arc::clone(&self.context)).await;
+        let facts = facts.map_err(|failure| match self.authority {
+            Authority::Standalone => failure,
+            Authority::Gated => self.context.grounds.beyond(failure, &params.params),
+        })?;
         answer(&ResolveResult { facts })
     }
 

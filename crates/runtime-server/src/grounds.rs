@@ -12,11 +12,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
 
-use protocol::facts::{Access, EntryKind};
+use protocol::facts::{Access, BEYOND, EntryKind};
 use protocol::mode::Mode;
 use protocol::{ErrorKind, Failure};
 use rustix::fs::Stat;
 use rustix::io::Errno;
+use serde_json::Value;
 
 use crate::permit::Permitted;
 use crate::workspace::{Final, HostPath, Place, Workspace, kind_of, refusal};
@@ -259,6 +260,23 @@ impl Grounds {
             let path = self.workspace.real().join(relative);
             gated.beyond.refuse_own(&path).is_err()
         })
+    }
+
+    /// A look that failed, with the places outside the workspace that it was at: whether something
+    /// is there is for the gate to tell, once it has decided whether that may be known.
+    pub(crate) fn beyond(&self, failure: Failure, params: &Value) -> Failure {
+        let named = |name: &&str| params.get(*name)?.as_str();
+        let paths = ["path", "from", "to"].iter().filter_map(named);
+        let paths = paths.map(|path| real(&self.workspace.real().join(path)));
+        let outside: Vec<Value> = paths
+            .filter(|path| !self.is_inside(path))
+            .map(|path| path.to_string_lossy().into())
+            .collect();
+        match failure.kind {
+            ErrorKind::InvalidParams | ErrorKind::UnknownAction => failure,
+            _ if outside.is_empty() => failure,
+            _ => failure.with(BEYOND, outside),
+        }
     }
 
     /// One change at a time; see [`Workspace::change`].

@@ -36,10 +36,11 @@ impl Near {
         if !action.starts_with("fs.") {
             return None;
         }
-        Some(match registry::prepare(action, params.clone()) {
+        let looked = match registry::prepare(action, params.clone()) {
             Ok(prepared) => prepared.resolve(Arc::clone(&self.0)).await,
             Err(failure) => Err(failure),
-        })
+        };
+        Some(looked.map_err(|failure| self.0.grounds.beyond(failure, params)))
     }
 
     /// Whether an action is done here.

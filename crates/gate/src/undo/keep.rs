@@ -45,7 +45,7 @@ impl Was {
 }
 
 /// Whether an action can change files by itself, so that something is kept of it.
-pub(super) fn changes_files(action: ActionName) -> bool {
+pub(crate) fn changes_files(action: ActionName) -> bool {
     match action {
         ActionName::FsWrite
         | ActionName::FsEdit
