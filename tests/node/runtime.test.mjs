@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -13,13 +14,13 @@ import { converse, limit, start } from "./host.mjs";
 
 const stdio = ["runtime", "--stdio"];
 
-async function client(t) {
-  const runtime = await start(t, stdio);
+async function client(t, more = []) {
+  const runtime = await start(t, [...stdio, ...more]);
   return { ...runtime, ...converse(runtime.child.stdout, runtime.child.stdin) };
 }
 
-async function initialised(t) {
-  const it = await client(t);
+async function initialised(t, more) {
+  const it = await client(t, more);
   await it.connection.sendRequest("initialize", { client: { name: "test" } });
   return it;
 }
@@ -227,6 +228,39 @@ test("what cannot be read is answered, and the stream goes on", limit, async (t)
     ],
   );
   assert.deepEqual([answers[3].id, answers[3].result.name], ["a", "ward"]);
+});
+
+test("a message above the limit that was set is answered, and the next one is taken", limit, async (t) => {
+  const it = await start(t, [...stdio, "--frame-limit", "4K"]);
+  const answers = [];
+  const enough = new Promise((resolve) => {
+    new rpc.StreamMessageReader(it.child.stdout).listen((message) => answers.push(message) === 3 && resolve());
+  });
+  const send = (id, method, params) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id, method, params });
+    it.child.stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  };
+  const write = (path, bytes) => ({ id: path, action: "fs.write", params: { path, content: "x".repeat(bytes) } });
+  send(1, "initialize", {});
+  send(2, "action/execute", write("large.txt", 5000));
+  send(3, "action/execute", write("small.txt", 3000));
+  await enough;
+  const told = Object.fromEntries(answers.map(({ id, error }) => [id, error?.data.kind]));
+  assert.deepEqual(told, { 1: undefined, 2: "frame_too_large", 3: undefined });
+  assert.deepEqual(await readdir(it.workspace), ["small.txt"]);
+});
+
+test("commands reach the hosts that were named, and no other", limit, async (t) => {
+  const server = createServer((_, response) => response.end("hello"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const host = `127.0.0.1:${server.address().port}`;
+  const it = await initialised(t, ["--net", host]);
+  const curl = (at) => it.execute("terminal.run", { command: `curl -sS --fail --noproxy '' http://${at}/` });
+  assert.equal((await curl(host)).stdout, "hello");
+  const refused = await curl("127.0.0.1:1");
+  assert.deepEqual(refused.sandbox.stopped, [{ access: "connect", target: "127.0.0.1:1" }]);
 });
 
 test("after shutdown only exit is taken, and nothing is left", limit, async (t) => {

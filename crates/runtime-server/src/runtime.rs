@@ -31,6 +31,8 @@ pub struct RuntimeOptions {
     pub workspace: PathBuf,
     /// What the rooms of its commands are like.
     pub rooms: RoomSettings,
+    /// The largest frame that is taken, in bytes.
+    pub frame: usize,
 }
 
 /// A runtime. Each connection has rooms, terminals and a memory of its own; the
@@ -41,6 +43,7 @@ pub struct Runtime {
     /// For what comes from a gate alone.
     beyond: Arc<Beyond>,
     rooms: RoomSettings,
+    frame: usize,
     sandbox: OnceCell<SandboxStatus>,
 }
 
@@ -72,6 +75,7 @@ impl Runtime {
             beyond: Arc::new(Beyond::open(&own)?),
             workspace: Arc::new(Workspace::open(&options.workspace)?),
             rooms: options.rooms,
+            frame: options.frame,
             sandbox: OnceCell::new(),
         }))
     }
@@ -106,11 +110,15 @@ impl Runtime {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let mut limits = Limits::default();
-        let full = limits.frame;
-        if let Entrance::Port { .. } = entrance {
-            limits.frame = UNKNOWN_FRAME;
-        }
+        let full = self.frame;
+        let frame = match entrance {
+            Entrance::Pipe | Entrance::Gate => full,
+            Entrance::Port { .. } => full.min(UNKNOWN_FRAME),
+        };
+        let limits = Limits {
+            frame,
+            ..Limits::default()
+        };
         let (peer, remote) = Peer::new(reader, writer, limits);
         let workspace = Arc::clone(&self.workspace);
         let (authority, context) = match entrance {

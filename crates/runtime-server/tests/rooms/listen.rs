@@ -67,6 +67,7 @@ fn runtime() -> (Arc<Runtime>, (TempDir, TempDir)) {
                 tmp: 1 << 28,
             },
         },
+        frame: 64 << 20,
     };
     (Runtime::open(options).unwrap(), folders)
 }

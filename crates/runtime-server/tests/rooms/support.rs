@@ -96,6 +96,7 @@ fn serve_at(entrance: Entrance) -> Served {
                 tmp: 1 << 28,
             },
         },
+        frame: 64 << 20,
     })
     .unwrap();
     let (stream, there) = tokio::io::duplex(64 * 1024);

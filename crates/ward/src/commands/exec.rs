@@ -66,7 +66,8 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-fn net(text: &str) -> Result<Net, String> {
+/// Hosts as they are named on the command line.
+pub(crate) fn net(text: &str) -> Result<Net, String> {
     if text == "none" {
         return Ok(Net::None);
     }

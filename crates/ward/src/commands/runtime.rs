@@ -16,6 +16,7 @@ use runtime_server::{
 };
 use sandbox::Net;
 
+use crate::size::ByteSize;
 use crate::{address, folders, settings, workspace};
 
 /// How long threads that may block have when everything else has ended.
@@ -32,7 +33,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
     after_long_help = "On a port, `initialize` has to carry the token: {\"token\": \"…\"}. Prefer WARD_TOKEN over --token:\n\
         other users of the machine can see the arguments of a program.\n\n\
         Examples:\n  \
-        ward runtime --stdio --workspace ~/src/app\n  \
+        ward runtime --stdio --workspace ~/src/app --net github.com\n  \
         WARD_TOKEN=\"$(openssl rand -hex 32)\" ward runtime --listen 127.0.0.1:3001"
 )]
 pub(crate) struct Args {
@@ -48,6 +49,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
 
+    /// Hosts that commands may reach by name, such as `github.com,db.example:5432`, or `none`
+    #[arg(long, value_name = "HOSTS", default_value = "none", value_parser = super::exec::net)]
+    net: Net,
+
+    /// The largest message that is taken, such as 4M; a larger one is answered with an error
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    frame_limit: ByteSize,
+
     /// What clients on the port have to know [default: one is made and printed]
     #[arg(long, value_name = "TOKEN", env = "WARD_TOKEN", hide_env_values = true)]
     token: Option<String>,
@@ -58,7 +67,7 @@ pub(crate) struct Args {
 
     /// Take the permits of the gate that started this process, and do nothing without one
     // A requirement is passed over where what it requires is excluded, so that both are said.
-    #[arg(long, requires = "stdio", conflicts_with = "listen", hide = true)]
+    #[arg(long, requires = "stdio", conflicts_with_all = ["listen", "net"], hide = true)]
     gated: bool,
 
     /// A folder of Ward's own, beside the usual ones, that no action may touch
@@ -90,9 +99,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             state,
             own,
             minimum: settings.minimum,
-            net: Net::None,
+            net: args.net,
             limits: settings.limits,
         },
+        frame: usize::try_from(args.frame_limit.0).unwrap_or(usize::MAX),
     })?;
     let mut threads = match args.listen {
         // One client: one thread serves it with the least work for each request.
