@@ -118,3 +118,14 @@ test("each end of ward notebook run has its own exit code", limit, async (t) => 
   assert.equal((await long.done).code, 130);
   assert.deepEqual(await spawnedBy(at.home), []);
 });
+
+test("a cell that puts a link where the file is to go leads Ward nowhere", limit, async (t) => {
+  const at = await place(t);
+  const victim = join(at.home, "victim");
+  await writeFile(victim, "mine");
+  await writeFile(join(at.workspace, "in.ipynb"), JSON.stringify(file(ids([code(`import os\nos.symlink(${JSON.stringify(victim)}, 'out.ipynb')`)]))));
+  const ran = await ward(t, at, ["notebook", "run", "in.ipynb", "--out", "out.ipynb"]).done;
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.equal(await readFile(victim, "utf8"), "mine");
+  assert.equal(JSON.parse(await readFile(join(at.workspace, "out.ipynb"), "utf8")).nbformat, 4);
+});

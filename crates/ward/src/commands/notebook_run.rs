@@ -1,8 +1,8 @@
 //! `ward notebook run`: a notebook from its first cell to its last, without anybody in front.
 
-use std::fs::Permissions;
+use std::fs::{DirBuilder, Permissions};
 use std::io::{IsTerminal as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::rc::Rc;
@@ -29,7 +29,7 @@ use crate::client::{Client, encoded};
 use crate::commands::run_async;
 use crate::console::{printable, tell};
 use crate::duration::Span;
-use crate::{folders, workspace};
+use crate::{app, workspace};
 
 /// The largest file.
 const MAX_FILE: u64 = 256 << 20;
@@ -94,7 +94,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         name => {
             let found = Specs::usual(variable).find(name);
             let spec = match found {
-                Err(_) if args.venv => Specs::of_environment(&environment()?).find(name)?,
+                Err(_) if args.venv => {
+                    Specs::of_environment(&environment(args.data.as_deref())?).find(name)?
+                }
                 Err(missing) if matches!(name, "python" | "python3") => {
                     bail!("{missing} Or let Ward make one: --venv")
                 }
@@ -451,8 +453,15 @@ impl Out {
 }
 
 /// An environment of Ward's own with a kernel for Python, made where there is none.
-fn environment() -> anyhow::Result<PathBuf> {
-    let folder = folders::data()?.join("python");
+fn environment(data: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let data = app::data_folder(data)?;
+    // It may be the first thing in the data folder, which is for this user alone.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&data)
+        .with_context(|| format!("{} cannot be made", data.display()))?;
+    let folder = data.join("python");
     if Specs::of_environment(&folder).find("python").is_ok() {
         return Ok(folder);
     }
