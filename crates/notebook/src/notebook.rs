@@ -119,6 +119,12 @@ impl Notebook {
         cells
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.cells.len()
+    }
+
     /// One of them.
     #[must_use]
     pub fn cell(&self, id: &CellId) -> Option<&Cell> {

@@ -16,8 +16,13 @@ use crate::log::{Log, recorded, told, written};
 use crate::sessions::Lease;
 use crate::wire::{Appended, Compacted, NotebookInfo, PostEvents, Present};
 
+#[cfg(test)]
+mod tests;
+
 /// Who writes what Ward itself says.
 pub(crate) const WARD: &str = "ward";
+/// What the writers' names begin with under which Ward numbers events that came without ids.
+const GIVEN: &str = "http:";
 /// How many events are at hand for whoever follows.
 const RECENT: usize = 1_024;
 /// How many wait for one who is slow to hear who is there.
@@ -35,7 +40,7 @@ pub struct Book<S: Store> {
     pub(crate) id: String,
     info: Mutex<NotebookInfo>,
     /// Whoever holds it appends: one after the other.
-    turn: tokio::sync::Mutex<Log<S>>,
+    turn: tokio::sync::Mutex<Turn<S>>,
     /// For those who read beside it.
     reading: Mutex<Arc<Log<S>>>,
     state: Mutex<Snapshot>,
@@ -52,6 +57,15 @@ impl<S: Store> std::fmt::Debug for Book<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Book").field("id", &self.id).finish()
     }
+}
+
+/// What belongs to whoever appends.
+struct Turn<S: Store> {
+    log: Log<S>,
+    /// The notebook once more: what is to be appended is checked on it and taken in here first, and
+    /// in what others see when it is written. So an append copies nothing of what was there before.
+    /// None where it ran ahead of what was written, or never was.
+    ahead: Option<Notebook>,
 }
 
 /// What was appended, and what Ward has to do about it.
@@ -74,7 +88,7 @@ impl<S: Store> Book<S> {
         Ok(Self {
             id: info.id.clone(),
             info: Mutex::new(info),
-            turn: tokio::sync::Mutex::new(log),
+            turn: tokio::sync::Mutex::new(Turn { log, ahead: None }),
             reading: Mutex::new(Arc::new(reading)),
             recent: Mutex::default(),
             head: watch::Sender::new(state.seq),
@@ -168,12 +182,9 @@ impl<S: Store> Book<S> {
         asked: PostEvents,
     ) -> Result<Taken, Failure> {
         let name = actor.name();
-        let mut log = self.turn.lock().await;
-        let (head, mut next) = {
-            let state = lock(&self.state);
-            (state.seq, state.state.clone())
-        };
-        let entries = with_ids(asked.entries, asked.events)?;
+        let mut turn = self.turn.lock().await;
+        let (head, mut next) = self.ahead(&mut turn);
+        let entries = with_ids(&next, &name, asked.entries, asked.events)?;
         let is_new = entries.iter().any(|(id, _)| !next.has(id));
         if is_new
             && asked
@@ -212,7 +223,15 @@ impl<S: Store> Book<S> {
                 new.push(take(&mut next, id, event, actor));
             }
         }
-        self.write(&mut log, head, next, new).await
+        self.write(&mut turn, head, next, new).await
+    }
+
+    /// Where the notebook is, and the copy that may run ahead of it. It is given back when what was
+    /// taken in is written; where that fails, or is given up, the next one makes another.
+    fn ahead(&self, turn: &mut Turn<S>) -> (Seq, Notebook) {
+        let state = lock(&self.state);
+        let next = turn.ahead.take();
+        (state.seq, next.unwrap_or_else(|| state.state.clone()))
     }
 
     /// Appends what Ward says of it. `say` looks at the notebook as it is then; nothing is appended
@@ -221,27 +240,25 @@ impl<S: Store> Book<S> {
         &self,
         say: impl FnOnce(&Notebook) -> Vec<NotebookEvent>,
     ) -> Result<Taken, Failure> {
-        let mut log = self.turn.lock().await;
-        let (head, mut next) = {
-            let state = lock(&self.state);
-            (state.seq, state.state.clone())
-        };
+        let mut turn = self.turn.lock().await;
+        let (head, mut next) = self.ahead(&mut turn);
         let mut new = Vec::new();
         for event in say(&next) {
             let id = ward_id(&next);
             new.push(take(&mut next, id, event, WARD));
         }
-        self.write(&mut log, head, next, new).await
+        self.write(&mut turn, head, next, new).await
     }
 
     async fn write(
         &self,
-        log: &mut Log<S>,
+        turn: &mut Turn<S>,
         head: Seq,
         next: Notebook,
         new: Vec<Recorded>,
     ) -> Result<Taken, Failure> {
         if new.is_empty() {
+            turn.ahead = Some(next);
             return Ok(Taken {
                 appended: Appended {
                     head: head.get(),
@@ -257,7 +274,7 @@ impl<S: Store> Book<S> {
             ));
         }
         let events = new.iter().map(written).collect::<Result<_, _>>()?;
-        let mut batch = vec![log.append(head, events)?];
+        let mut batch = vec![turn.log.append(head, events)?];
         let titled = new.iter().rev().find_map(|recorded| match &recorded.event {
             NotebookEvent::NotebookTitled(event) => Some(event.title.clone()),
             _ => None,
@@ -266,7 +283,7 @@ impl<S: Store> Book<S> {
             let (id, title) = (self.id.clone(), title.clone());
             batch.push(Line::Titled { id, title }.append()?);
         }
-        log.write(batch).await?;
+        turn.log.write(batch).await?;
         if let Some(title) = titled {
             lock(&self.info).title = title;
         }
@@ -280,28 +297,40 @@ impl<S: Store> Book<S> {
             let surplus = recent.len().saturating_sub(RECENT);
             recent.drain(..surplus);
         }
-        let snapshot = Snapshot {
-            seq: at,
-            state: next,
-        };
-        *lock(&self.state) = snapshot.clone();
+        let mut events = Vec::with_capacity(new.len());
+        {
+            let mut state = lock(&self.state);
+            for recorded in new {
+                let entry: Entry<NotebookEvent> = recorded.into();
+                state.state.apply(&entry);
+                events.push(entry.event);
+            }
+            state.seq = at;
+        }
+        turn.ahead = Some(next);
         self.head.send_replace(at);
         // The events are there; that the next start is quicker is not worth a failure.
-        if let Err(failure) = self.keep_short(log, &snapshot).await {
+        if let Err(failure) = self.keep_short(turn).await {
             tracing::warn!(%failure, "a notebook's snapshot could not be written");
         }
         Ok(Taken {
             appended: Appended {
                 head: at.get(),
-                appended: new.len(),
+                appended: events.len(),
             },
-            new: new.into_iter().map(|recorded| recorded.event).collect(),
+            new: events,
         })
     }
 
-    async fn keep_short(&self, log: &mut Log<S>, snapshot: &Snapshot) -> Result<(), Failure> {
+    async fn keep_short(&self, turn: &mut Turn<S>) -> Result<(), Failure> {
+        let Turn { log, ahead } = turn;
+        if !log.is_long(*self.head.borrow()) {
+            return Ok(());
+        }
+        // What changed since the last time is there twice; now both share it again.
+        *ahead = None;
         let before = log.bases().len();
-        log.cut_if_long(snapshot).await?;
+        log.cut(&self.snapshot()).await?;
         if log.bases().len() > MAX_SEGMENTS {
             self.drop_old(log).await?;
         }
@@ -331,11 +360,11 @@ impl<S: Store> Book<S> {
 
     /// Keeps what all events so far amount to, drops them, and says what it dropped.
     pub(crate) async fn compact(&self) -> Result<Compacted, Failure> {
-        let mut log = self.turn.lock().await;
-        let snapshot = self.snapshot();
-        log.cut(&snapshot).await?;
-        self.drop_old(&mut log).await?;
-        self.read_from(&log);
+        let Turn { log, ahead } = &mut *self.turn.lock().await;
+        *ahead = None;
+        log.cut(&self.snapshot()).await?;
+        self.drop_old(log).await?;
+        self.read_from(log);
         let info = self.info();
         Ok(info.compacted.unwrap_or(Compacted {
             through: 0,
@@ -345,7 +374,8 @@ impl<S: Store> Book<S> {
 
     /// Everything that is there of it goes.
     pub(crate) async fn delete(&self) -> Result<(), Failure> {
-        let log = self.turn.lock().await;
+        let Turn { log, ahead } = &mut *self.turn.lock().await;
+        *ahead = None;
         let id = self.id.clone();
         log.write(vec![Line::Deleted { id }.append()?]).await?;
         let streams = log.streams()?;
@@ -381,8 +411,10 @@ impl<S: Store> Book<S> {
     }
 }
 
-/// Gives ids to the events that have none.
+/// Gives ids to the events that have none: numbers under a name that is the actor's alone.
 fn with_ids(
+    notebook: &Notebook,
+    actor: &str,
     entries: Vec<crate::wire::PostEntry>,
     events: Vec<NotebookEvent>,
 ) -> Result<Vec<(EventId, NotebookEvent)>, Failure> {
@@ -396,6 +428,16 @@ fn with_ids(
         )
         .with("field", "id"));
     }
+    if entries
+        .iter()
+        .any(|entry| entry.id.writer.starts_with(GIVEN))
+    {
+        return Err(Failure::new(
+            ErrorKind::Forbidden,
+            format!("Ward gives the names that begin with `{GIVEN}`. Choose another `writer`."),
+        )
+        .with("field", "writer"));
+    }
     let mut all: Vec<_> = entries
         .into_iter()
         .map(|entry| {
@@ -407,8 +449,9 @@ fn with_ids(
         })
         .collect();
     if !events.is_empty() {
-        let writer = format!("http-{}", gate::new_id()?);
-        for (number, event) in (1..).zip(events) {
+        let writer = format!("{GIVEN}{actor}");
+        let first = notebook.last_of(&writer) + 1;
+        for (number, event) in (first..).zip(events) {
             let writer = writer.clone();
             all.push((EventId { writer, number }, event));
         }

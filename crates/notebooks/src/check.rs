@@ -44,7 +44,7 @@ fn edit(notebook: &Notebook, actor: &Actor, event: &NotebookEvent) -> Result<(),
     }
     let too_long = match event {
         NotebookEvent::CellCreated(event) => {
-            if notebook.cells().len() >= MAX_CELLS {
+            if notebook.count() >= MAX_CELLS {
                 return Err(Failure::new(
                     ErrorKind::TooLarge,
                     format!("A notebook has at most {MAX_CELLS} cells."),

@@ -92,12 +92,9 @@ impl<S: Store> Log<S> {
         self.store.append(batch).await.map(drop).map_err(failed)
     }
 
-    /// Begins a new segment where the last is long enough.
-    pub(crate) async fn cut_if_long(&mut self, snapshot: &Snapshot) -> Result<(), Failure> {
-        match snapshot.seq.get() - self.base() >= SEGMENT {
-            true => self.cut(snapshot).await,
-            false => Ok(()),
-        }
+    /// Whether the last segment is long enough for a new one to begin.
+    pub(crate) fn is_long(&self, head: Seq) -> bool {
+        head.get() - self.base() >= SEGMENT
     }
 
     /// Begins a new segment: the snapshot and the word of it are there together or not at all.
@@ -258,7 +255,9 @@ mod tests {
             log.write(batch).await.unwrap();
             snapshot.state.apply(&new.into());
             snapshot.seq = snapshot.seq.next();
-            log.cut_if_long(snapshot).await.unwrap();
+            if log.is_long(snapshot.seq) {
+                log.cut(snapshot).await.unwrap();
+            }
         }
     }
 

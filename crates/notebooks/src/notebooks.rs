@@ -235,21 +235,28 @@ impl<S: Store> Notebooks<S> {
 
     /// One that this actor may use.
     pub async fn book(&self, actor: &Actor, id: &str) -> Result<Arc<Book<S>>, Failure> {
-        let known = lock(&self.0.known).get(id).cloned();
-        let known = known.filter(|known| uses(actor, &known.info));
-        let Some(known) = known else {
+        let is_theirs = {
+            let known = lock(&self.0.known);
+            known.get(id).is_some_and(|known| uses(actor, &known.info))
+        };
+        let unknown = || {
             let shown: String = id.chars().take(100).collect();
-            return Err(Failure::new(
+            Failure::new(
                 ErrorKind::Unknown,
                 format!("There is no notebook `{shown}` that is yours."),
-            ));
+            )
         };
+        if !is_theirs {
+            return Err(unknown());
+        }
         let opened = {
             let mut open = lock(&self.0.open);
             Arc::clone(open.entry(id.to_owned()).or_default())
         };
         let book = opened
             .get_or_try_init(|| async {
+                let known = lock(&self.0.known).get(id).cloned();
+                let known = known.ok_or_else(unknown)?;
                 let store = Arc::clone(self.0.gate.store());
                 let book = Book::open(store, known.info, known.bases).await?;
                 let book = Arc::new(book);
