@@ -101,14 +101,17 @@ impl Connection {
         if let Some(client) = &params.client {
             tracing::info!(client.name, client.version, "a client has initialised");
         }
-        answer(&InitializeResult {
+        let about = answer(&InitializeResult {
             name: "ward".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             workspace: self.runtime.workspace().to_string_lossy().into_owned(),
             authority: self.authority,
             actions: registry::list().to_vec(),
             sandbox: self.runtime.sandbox().await?,
-        })
+        });
+        // From here on it mostly waits.
+        sandbox::settle();
+        about
     }
 
     /// Lets the client in, once, where it has the token.

@@ -36,6 +36,12 @@ pub fn enter_if_holder() {
     linux::launch::enter_if_launcher();
 }
 
+/// Lets go of what only the start of a program had to have in memory: for one that is about to wait
+/// for a long time.
+pub fn settle() {
+    linux::code::let_go();
+}
+
 /// The real path of a folder that can be a workspace. Refuses what belongs to the system, and what
 /// holds the home folder or one of Ward's own: all of it would be inside the wall.
 pub fn usable_workspace(folder: &Path, own: &[PathBuf]) -> Result<PathBuf, SandboxError> {

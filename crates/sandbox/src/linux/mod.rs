@@ -7,6 +7,7 @@
 //! is protected in the workspace.
 
 mod bpf;
+pub(crate) mod code;
 mod filter;
 mod gitconfig;
 mod holder;

@@ -149,6 +149,7 @@ async fn serve(
     if let (Some(opener), Some(link)) = (&opener, server.login_link()?) {
         opener.open(&link);
     }
+    sandbox::settle();
     let (result, ()) = tokio::join!(
         server::serve(listener, server.router(), async {
             signalled.await;
