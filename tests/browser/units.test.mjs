@@ -137,6 +137,8 @@ test("an event that comes twice counts once", () => {
 test("what a turn said that came to nothing is gone, and what was said to it stays", () => {
   const now = fold(empty, [...BEGIN, event(4, "text.delta", { text: "half" }), event(5, "turn.dropped", { reason: "The stream was cut." }), event(6, "turn.started", { turn: 2, provider: "p", model: "m" }), event(7, "text.delta", { text: "whole" })], false);
   assert.deepEqual(now.items.map((item) => [item.type, item.text]), [["said", "Go"], ["note", "This turn came to nothing: The stream was cut."], ["answer", "whole"]]);
+  const failed = fold(empty, [...BEGIN, event(4, "turn.dropped", { reason: "it failed" }), event(5, "session.failed", { error: "The key is wrong.", code: 502, kind: "provider" })], false);
+  assert.deepEqual(failed.items.map((item) => item.type), ["said", "trouble"]);
 });
 
 test("a question is open until it is answered or its call has ended", () => {

@@ -173,7 +173,7 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
     case "turn.dropped":
       // What somebody said meanwhile was heard.
       now.items = now.items.filter((item, index) => index < now.turnAt || item.type === "said");
-      note(now, key, `This turn came to nothing: ${event.data.reason}`, "warn");
+      note(now, key, `${NOTHING} ${event.data.reason}`, "warn");
       now.turnAt = now.items.length;
       return;
     case "tool.called":
@@ -234,6 +234,7 @@ function step(now: Conversation, event: Numbered, live: boolean): void {
       finishAnswer(now);
       now.running = false;
       now.awaits = undefined;
+      dropLast(now);
       now.items.push({ type: "trouble", key, failure: event.data });
       return;
   }
@@ -249,6 +250,14 @@ const STOPPED: Partial<Record<StopReason, string>> = {
   cost_limit: "Stopped: the limit of cost is reached.",
   time_limit: "Stopped: the limit of time is reached.",
 };
+
+const NOTHING = "This turn came to nothing:";
+
+/** Takes back that the last turn came to nothing: what is said next says why. */
+function dropLast(now: Conversation): void {
+  const last = now.items.at(-1);
+  if (last?.type === "note" && last.text.startsWith(NOTHING)) now.items.pop();
+}
 
 function note(now: Conversation, key: string, text: string, tone: Note["tone"] = "plain"): void {
   now.items.push({ type: "note", key, tone, text });
