@@ -3,7 +3,7 @@
 import { ask } from "../host";
 import { failureOf, unreachable } from "./failure";
 import type {
-  ActionEnded, ActionState, Approval, Changes, GrantInfo, Grants, Health, Models, Page, PatchSession, PostAction, PostAnswer,
+  ActionEnded, ActionState, AgentInfo, AgentList, Approval, Changes, GrantInfo, Grants, Health, Models, Page, PatchSession, PostAction, PostAnswer,
   NotebookInfo, NotebookList, PostAttention, PostFork, PostMessage, PostSession, Resolved, Roles, Runtimes, SessionAnswer, SessionInfo, Sessions,
   UndoParams, Undone, Verdict,
 } from "./schema";
@@ -66,6 +66,9 @@ export const api = {
 
   notebooks: () => call<NotebookList>("GET", "/notebooks"),
   makeNotebook: (asked: { title?: string; ipynb?: unknown }) => call<NotebookInfo>("POST", "/notebooks", asked),
+  kernels: (notebook: string) => call<AgentList>("GET", `/notebooks/${id(notebook)}/agents`),
+  startKernel: (notebook: string, kernel: string) => call<AgentInfo>("POST", `/notebooks/${id(notebook)}/agents`, { kernel }),
+  stopKernel: (notebook: string, agent: string) => call<unknown>("DELETE", `/notebooks/${id(notebook)}/agents/${id(agent)}`),
   removeNotebook: (notebook: string) => call<NotebookInfo>("DELETE", `/notebooks/${id(notebook)}`),
 
   ledger: (filter: { after?: number; limit?: number; last?: number; kind?: string; session?: string; action?: string }) =>

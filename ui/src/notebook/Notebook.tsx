@@ -12,6 +12,7 @@ import { useStore } from "../model/store";
 import { plain } from "../text/visible";
 import { count } from "../text/words";
 import { CellView } from "./CellView";
+import { Kernels } from "./Kernels";
 import { open } from "./wasm";
 
 export function NotebookPlace() {
@@ -89,6 +90,7 @@ function Notebook({ store }: { store: NotebookStore }) {
         <div className="bar nb-head">
           <Saved seen={seen} />
           <Runtime active={active} own={runtime} />
+          <Kernels notebook={store.notebook} active={active} />
           <span className="grow" />
           <button type="button" className="b" disabled={cannot !== undefined} title={cannot} onClick={() => cells.forEach((cell) => ["code", "sql", "ai"].includes(cell.cell_type) && run(cell.cell_id, false))}>Run all</button>
           <a className="b" href={`/notebooks/${encodeURIComponent(store.notebook)}/ipynb`} download={`${plain(seen.title) || "notebook"}.ipynb`}>Download</a>
@@ -142,13 +144,16 @@ function Saved({ seen }: { seen: Snapshot }) {
 
 const DOES: Record<RuntimeSession["state"], string> = { starting: "starting", ready: "ready", busy: "busy", restarting: "restarting", terminated: "over" };
 
+/** What people call a runtime: one that Ward started has a name that says nothing. */
+const nameOf = (session: RuntimeSession) => (session.runtime_id.startsWith("ward-") ? session.runtime_type : session.runtime_id);
+
 /** Who runs the cells, and the runtime of this page. */
 function Runtime({ active, own }: { active: RuntimeSession | undefined; own: BrowserRuntime }) {
   const here = own.state === "running";
   return (
     <>
       <span className={active ? "pill" : "pill waits"} role="status" data-runtime={active?.runtime_id ?? "none"} data-state={active?.state ?? "none"}>
-        <span className="pill-label">runtime</span> <b>{active ? <><Visible text={active.runtime_id} />, {DOES[active.state]}</> : "none"}</b>
+        <span className="pill-label">runtime</span> <b>{active ? <><Visible text={nameOf(active)} />, {DOES[active.state]}</> : "none"}</b>
       </span>
       {here ? <button type="button" className="b" onClick={own.stop}>Stop the one in this page</button> : <button type="button" className="b" onClick={own.start}>{active ? "Take over in this page" : "Start one in this page"}</button>}
       {!here && own.ending && own.ending.ending !== "shutdown" && <span className="soft" data-ending={own.ending.ending}>{own.ending.message}</span>}
