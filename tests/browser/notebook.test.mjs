@@ -73,6 +73,17 @@ const start = async (page, name = /in this page$/) => {
 };
 const runtime = (page, id, state = "ready") => page.locator(`[data-runtime="${id}"][data-state="${state}"]`).waitFor();
 const says = (page, number, words) => page.getByRole("group", { name: `Output of cell ${number}`, exact: true }).getByText(words).waitFor();
+/** So many edits of this tab's are in the browser's database. */
+const kept = (page, edits) => page.waitForFunction((edits) => new Promise((resolve) => {
+  const request = indexedDB.open("ward-notebooks");
+  request.onsuccess = () => {
+    const all = request.result.transaction("lives").objectStore("lives").getAll();
+    all.onsuccess = () => {
+      request.result.close();
+      resolve(all.result.some((live) => JSON.parse(live).pending.length === edits));
+    };
+  };
+}), edits);
 const textOf = (state, id) => state.cells[id]?.source;
 
 test("a cell is written and run on the page's own runtime: one store and one connection, and the gate decides", limit, async (t) => {
@@ -224,7 +235,7 @@ test("edits outlive a page that is closed while offline, and are sent once", lim
   await page.keyboard.press("Control+End");
   await page.keyboard.type(" end");
   await page.getByRole("button", { name: "+ Code" }).click();
-  await page.locator('.nb[data-pending="5"]').waitFor();
+  await kept(page, 5);
   await page.close({ runBeforeUnload: true });
   await book.append({ kind: "cell.source", cell_id: "a", splices: [{ at: 0, insert: "start " }] });
   line.mend();
@@ -237,6 +248,32 @@ test("edits outlive a page that is closed while offline, and are sent once", lim
   await again.reload();
   await saved(again);
   assert.equal(textOf(await book.state(), "a"), "start middle end");
+});
+
+test("what several tabs left behind while offline is sent by the next one, each edit once", limit, async (t) => {
+  const it = await serve(t);
+  const line = await between(t, it);
+  const book = await notebook(it, "");
+  const { context, page } = await open(t, it);
+  const tabs = [page, await watched(t, context)];
+  for (const tab of tabs) {
+    await show(tab, { url: line.url }, book);
+    await saved(tab);
+  }
+  line.cut();
+  for (const [index, tab] of tabs.entries()) {
+    await tab.locator('[data-line="lost"]').waitFor();
+    await source(tab, 1).click();
+    await tab.keyboard.type(["left", "right"][index]);
+    await kept(tab, ["left", "right"][index].length);
+    await tab.close({ runBeforeUnload: true });
+  }
+  line.mend();
+  const next = await watched(t, context);
+  await show(next, { url: line.url }, book);
+  const now = await book.until((now) => textOf(now, "a").length === "leftright".length);
+  assert.match(textOf(now, "a"), /^(leftright|rightleft)$/);
+  await saved(next);
 });
 
 /** That a run began goes through; what it says does not. */

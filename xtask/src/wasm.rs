@@ -66,6 +66,9 @@ fn bind(built: &Path, folder: &Path) -> anyhow::Result<()> {
     }
     let mut bindgen = Bindgen::new();
     bindgen.input_path(built).out_name(NAME).typescript(true);
+    // Names and who compiled it are of no use to a page.
+    bindgen.remove_name_section(true);
+    bindgen.remove_producers_section(true);
     bindgen.web(true)?;
     bindgen
         .generate(&aside)

@@ -14,6 +14,8 @@
 //! - A runtime session's token goes with that session's own events and is never kept with the
 //!   notebook.
 
+#![forbid(unsafe_code)]
+
 mod agent;
 mod artifacts;
 mod book;

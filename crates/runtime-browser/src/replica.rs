@@ -247,7 +247,8 @@ impl Replica {
         shared.drive().await;
     }
 
-    /// Keeps what others did, until [`Replica::close`].
+    /// Keeps what is written also where it cannot be pushed, and what others did, until
+    /// [`Replica::close`].
     #[wasm_bindgen(js_name = keepUp)]
     pub async fn keep_up(&self) {
         let shared = Rc::clone(&self.0);
@@ -328,10 +329,14 @@ impl Shared {
     async fn keep_up(&self) {
         let mut due = self.due.subscribe();
         while !self.closed.get() {
-            self.wire.wait(LATER).await;
             self.keep().await;
             if due.changed().await.is_err() {
                 return;
+            }
+            // What a person wrote is only here; what others did can be had again.
+            let waits = self.book.borrow().pending().next().is_none();
+            if waits {
+                self.wire.wait(LATER).await;
             }
         }
     }

@@ -32,39 +32,57 @@ export interface Place {
 
 type Key = [user: string, notebook: string, writer: string];
 
-/** The places of a notebook in this browser: the first for this page, and those that pages left with edits in them. */
-export async function places(user: string, notebook: string): Promise<Place[]> {
+/** The place of this page; and those of other pages with edits in them, each once that page is gone. */
+export interface Places {
+  own: Place;
+  left: (gone: (place: Place) => void, until: AbortSignal) => void;
+}
+
+/** The places of a notebook in this browser. */
+export async function places(user: string, notebook: string): Promise<Places> {
+  const none: Places["left"] = () => {};
+  if (!navigator.locks) return { own: nowhere(), left: none };
   let database: IDBDatabase;
-  if (!navigator.locks) return [nowhere()];
   try {
     database = await open();
   } catch {
-    return [nowhere()];
+    return { own: nowhere(), left: none };
   }
-  const before = [user, notebook, ""];
-  const keys = await done(database.transaction(LIVES).objectStore(LIVES).getAllKeys(IDBKeyRange.bound(before, [user, notebook, "\uffff"])));
+  const keys = await done(database.transaction(LIVES).objectStore(LIVES).getAllKeys(IDBKeyRange.bound([user, notebook, ""], [user, notebook, "\uffff"])));
   const remembered = sessionStorage.getItem(`ward.replica.${notebook}`);
   const names = (keys as Key[]).map(([, , writer]) => writer).sort((a, b) => Number(b === remembered) - Number(a === remembered));
-  const found: Place[] = [];
+  const others: string[] = [];
+  let own: Place | undefined;
   for (const writer of names) {
-    const release = await claim(lockOf(notebook, writer), writer === remembered ? PATIENCE : 0);
-    if (!release) continue;
-    const place = at(database, [user, notebook, writer], release);
-    place.record = await read(database, [user, notebook, writer]);
-    const edits = place.record && hasEdits(place.record);
-    if (!place.record || (!edits && found.length > 0)) {
-      await place.forget();
-      release();
-    } else found.push(place);
+    const release = own ? undefined : await claim(lockOf(notebook, writer), writer === remembered ? PATIENCE : 0);
+    if (release) own = await taken(database, [user, notebook, writer], release);
+    else others.push(writer);
   }
-  if (found.length === 0) {
+  if (!own) {
     const writer = newName();
     const release = await claim(lockOf(notebook, writer));
-    found.push(at(database, [user, notebook, writer], release ?? (() => {})));
+    own = at(database, [user, notebook, writer], release ?? (() => {}));
   }
-  const [own] = found;
-  if (own) sessionStorage.setItem(`ward.replica.${notebook}`, own.writer);
-  return found;
+  sessionStorage.setItem(`ward.replica.${notebook}`, own.writer);
+  const left: Places["left"] = (gone, until) => {
+    for (const writer of others) {
+      void claim(lockOf(notebook, writer), until).then(async (release) => {
+        const place = release && (await taken(database, [user, notebook, writer], release));
+        if (!place) return;
+        if (place.record && hasEdits(place.record)) return gone(place);
+        await place.forget();
+        place.release();
+      });
+    }
+  };
+  return { own, left };
+}
+
+/** A place that somebody left, with what is kept there. */
+async function taken(database: IDBDatabase, key: Key, release: Release): Promise<Place> {
+  const place = at(database, key, release);
+  place.record = await read(database, key);
+  return place;
 }
 
 /** Takes away all that is kept in this browser, such as when a person signs out. */
@@ -133,6 +151,8 @@ function change(database: IDBDatabase, work: (bases: IDBObjectStore, lives: IDBO
     transaction.oncomplete = () => resolve();
     transaction.onabort = transaction.onerror = () => reject(transaction.error);
     work(transaction.objectStore(BASES), transaction.objectStore(LIVES));
+    // A page that is going away hears of nothing more, and what it wrote last counts too.
+    transaction.commit();
   });
 }
 

@@ -3,11 +3,12 @@
 /** Lets go of it. */
 export type Release = () => void;
 
-/** Takes a name, where nobody has it or lets go of it in time. */
-export function claim(name: string, patience = 0): Promise<Release | undefined> {
+/** Takes a name, where nobody has it or lets go of it in time: in so many milliseconds, or until the signal. */
+export function claim(name: string, patience: number | AbortSignal = 0): Promise<Release | undefined> {
   if (!navigator.locks) return Promise.resolve(undefined);
   return new Promise((resolve) => {
-    const options: LockOptions = patience > 0 ? { signal: AbortSignal.timeout(patience) } : { ifAvailable: true };
+    const signal = typeof patience === "number" ? AbortSignal.timeout(patience) : patience;
+    const options: LockOptions = patience === 0 ? { ifAvailable: true } : { signal };
     navigator.locks
       .request(name, options, (lock) => {
         if (!lock) return resolve(undefined);

@@ -26,11 +26,10 @@ export interface OpenOptions {
 /** Opens the replica of a notebook that this browser keeps, or begins one. */
 export async function openNotebook({ notebook, ask = sameOrigin, wasm, inMemory = false }: OpenOptions): Promise<NotebookStore> {
   const [glue, user] = await Promise.all([load(wasm), whoAmI(ask)]);
-  const found = inMemory ? [] : await places(user, notebook);
-  const [own, ...left] = found;
-  const store = await NotebookStore.on(glue, ask, user, notebook, own ?? memory());
-  // What other pages left behind goes to Ward in their names, with a replica of each.
-  for (const place of left) void rescue(glue, ask, user, notebook, place);
+  const found = inMemory ? undefined : await places(user, notebook);
+  const store = await NotebookStore.on(glue, ask, user, notebook, found?.own ?? memory());
+  // What other pages leave behind goes to Ward in their names, with a replica of each.
+  found?.left((place) => void rescue(glue, ask, user, notebook, place), store.end.signal);
   return store;
 }
 
@@ -63,7 +62,8 @@ export class NotebookStore {
   private drawn = new Map<string, Cell>();
   private holders = 0;
   private attempt: AbortController | undefined;
-  private readonly end = new AbortController();
+  /** @internal Aborted when it is closed. */
+  readonly end = new AbortController();
   private told = false;
 
   /** @internal */
