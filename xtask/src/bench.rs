@@ -5,6 +5,7 @@
 //! docs/benchmarks.md.
 
 mod document;
+mod kernel;
 mod machine;
 mod page;
 mod peers;
@@ -29,9 +30,13 @@ pub(crate) struct Args {
 
     /// Only a part, nothing is written. Runtime: requests, commands, starts, work or memory; gate:
     /// decide, ledger, read, crowd, act or idle; runner: turns, deltas or hundred;
-    /// broker: actions or thousand
+    /// broker: actions or thousand; notebook: commits, long or cells
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
+
+    /// How to build; with another profile than what is shipped nothing is written
+    #[arg(long, value_name = "NAME", default_value = SHIPPED)]
+    profile: String,
 }
 
 /// What is measured: a job of the package `bench`, and a section of docs/benchmarks.md.
@@ -45,6 +50,8 @@ pub(crate) enum Subject {
     Runner,
     /// Actions that are routed to editors
     Broker,
+    /// Notebooks: their store, a replica, and cells on a kernel
+    Notebook,
     /// The page, in a browser
     Page,
 }
@@ -56,6 +63,7 @@ impl Subject {
             Self::Gate => "gate",
             Self::Runner => "runner",
             Self::Broker => "broker",
+            Self::Notebook => "notebook",
             Self::Page => "page",
         }
     }
@@ -64,7 +72,7 @@ impl Subject {
     pub(crate) fn programs(self) -> &'static [&'static str] {
         match self {
             Self::Runtime => &["ward", "ward-layers-off", "bench"],
-            Self::Gate | Self::Runner | Self::Broker => &["ward", "bench"],
+            Self::Gate | Self::Runner | Self::Broker | Self::Notebook => &["ward", "bench"],
             Self::Page => &["ward"],
         }
     }
@@ -73,7 +81,7 @@ impl Subject {
     fn as_root(self) -> &'static [&'static str] {
         match self {
             Self::Runtime => &["commands", "starts"],
-            Self::Gate | Self::Runner | Self::Broker | Self::Page => &[],
+            Self::Gate | Self::Runner | Self::Broker | Self::Notebook | Self::Page => &[],
         }
     }
 }
@@ -83,19 +91,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut steps = Steps::new();
     let result = match args.subject {
         Subject::Page => page::measure(args, &places, &mut steps),
-        Subject::Runtime | Subject::Gate | Subject::Runner | Subject::Broker => {
-            measure(args, &places, &mut steps)
-        }
+        Subject::Runtime
+        | Subject::Gate
+        | Subject::Runner
+        | Subject::Broker
+        | Subject::Notebook => measure(args, &places, &mut steps),
     };
     steps.total();
     result
 }
 
 fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
-    steps.step("Build", || build(places, args.subject))?;
+    steps.step("Build", || build(places, args.subject, &args.profile))?;
     let peers = steps.step("Peers", || peers::install(places, args.subject))?;
     let stage = steps.step("The folder to measure in", || {
-        Stage::make(places, &peers, args.subject)
+        Stage::make(places, &peers, args.subject, &args.profile)
     })?;
     let machine = machine::describe(&peers, args.subject)?;
     println!("\n{machine}");
@@ -123,8 +133,8 @@ fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()
             table,
         });
     }
-    if args.quick || !args.only.is_empty() {
-        println!("Nothing is written: that takes all parts and many runs.");
+    if args.quick || !args.only.is_empty() || args.profile != SHIPPED {
+        println!("Nothing is written: that takes all parts and many runs of what is shipped.");
         return Ok(());
     }
     document::write(places, args.subject, &machine, &sections)
@@ -145,11 +155,11 @@ fn parts(args: &Args, user: User) -> Option<Vec<&str>> {
 /// The profile of what is shipped.
 const SHIPPED: &str = "dist";
 
-fn build(places: &Places, subject: Subject) -> anyhow::Result<()> {
+fn build(places: &Places, subject: Subject, profile: &str) -> anyhow::Result<()> {
     let advice = "What the compiler says above is what to mend.";
     let cargo = |arguments: &[&str]| {
         let mut command = run::cargo(&places.root);
-        let profile = ["build", "--profile", SHIPPED];
+        let profile = ["build", "--profile", profile];
         run::run(command.args(profile).args(arguments), advice)
     };
     for name in subject.programs() {

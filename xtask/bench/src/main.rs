@@ -13,7 +13,9 @@
 mod act;
 mod agents;
 mod broker;
+mod cells;
 mod clock;
+mod commits;
 mod converse;
 mod crowd;
 mod decide;
@@ -25,7 +27,9 @@ mod hundred;
 mod idle;
 mod ledger;
 mod lines;
+mod long;
 mod memory;
+mod notebook;
 mod peer;
 mod peers;
 mod processor;
@@ -108,6 +112,17 @@ enum BrokerPart {
     Thousand,
 }
 
+/// A part of measuring notebooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum NotebookPart {
+    /// Events appended one at a time
+    Commits,
+    /// A notebook of 100,000 events, and a replica of it
+    Long,
+    /// A cell that is executed
+    Cells,
+}
+
 #[derive(Debug, Subcommand)]
 enum Job {
     /// Measure the runtime server and its sandbox
@@ -154,6 +169,17 @@ enum Job {
         #[arg(long)]
         quick: bool,
     },
+    /// Measure notebooks
+    Notebook {
+        /// The folder that `cargo xtask bench` laid out
+        stage: PathBuf,
+        /// Only these parts
+        #[arg(long, value_name = "PART")]
+        only: Vec<NotebookPart>,
+        /// A few runs of each, to see that everything works
+        #[arg(long)]
+        quick: bool,
+    },
     /// Be a JSON-RPC server that starts commands and confines nothing
     Peer,
     /// Time a command from the inside, without the start of whatever it runs in
@@ -196,6 +222,14 @@ fn main() -> ExitCode {
             print_rows(&only, |part: BrokerPart| match part {
                 BrokerPart::Actions => broker::actions(&stage),
                 BrokerPart::Thousand => broker::thousand(&stage),
+            })
+        }
+        Job::Notebook { stage, only, quick } => {
+            let stage = Stage::new(stage, effort(quick));
+            print_rows(&only, |part: NotebookPart| match part {
+                NotebookPart::Commits => commits::measure(&stage),
+                NotebookPart::Long => long::measure(&stage),
+                NotebookPart::Cells => cells::measure(&stage),
             })
         }
         Job::Peer => peer::serve(),

@@ -5,9 +5,12 @@
 //! server.mjs      the Node peer of the runtime server
 //! agents.mjs      the Node peer of sessions
 //! broker.mjs      the Node peer of the broker
+//! notebook.mjs    the Node peers of a notebook's store
+//! jupyter.py      the Python peer of a notebook's runtime
 //! node_modules/   what npm has of the peers
 //! python3         for the peer from PyPI, where there is one that is new enough
 //! python-site/    that peer
+//! kernel/         a Python environment with a Jupyter kernel
 //! home/ tmp/      the user's
 //! work/           the workspace
 //! ```

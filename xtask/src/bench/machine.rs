@@ -34,6 +34,22 @@ pub(crate) fn describe(peers: &Peers, subject: Subject) -> anyhow::Result<String
             }
         }
         Subject::Broker => beside.push(format!("socket.io {}", npm_version("socket.io"))),
+        Subject::Notebook => {
+            let packages = [
+                "@livestore/livestore",
+                "@livestore/adapter-node",
+                "better-sqlite3",
+            ];
+            for package in packages {
+                beside.push(format!("{package} {}", npm_version(package)));
+            }
+            if let Some(kernel) = &peers.kernel {
+                beside.push(kernel.version());
+                for package in ["ipykernel", "jupyter_client"] {
+                    beside.push(format!("{package} {}", kernel.package(package)));
+                }
+            }
+        }
         // It is measured beside nothing.
         Subject::Page => {}
         Subject::Gate => {

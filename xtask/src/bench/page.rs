@@ -9,11 +9,12 @@ use crate::ui::{self, Page};
 use crate::{needs, run};
 
 pub(super) fn measure(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
-    let ward = places.built(super::SHIPPED, "ward");
+    let profile = &args.profile;
+    let ward = places.built(profile, "ward");
     steps.step("Build", || {
-        build(places, Subject::Page)?;
+        build(places, Subject::Page, profile)?;
         if ui::build(places, &ward)? == Page::Built {
-            build(places, Subject::Page)?;
+            build(places, Subject::Page, profile)?;
         }
         Ok(())
     })?;

@@ -9,21 +9,13 @@ use std::process::Command;
 use anyhow::Context as _;
 
 use super::Subject;
-use super::peers::Peers;
+use super::peers::{Peers, SERVERS};
 use super::python::Python;
 use crate::cache::Places;
 use crate::run;
 
 /// What all users see.
-const SHARED: [&str; 7] = [
-    "bin",
-    "server.mjs",
-    "agents.mjs",
-    "broker.mjs",
-    "node_modules",
-    "python3",
-    "python-site",
-];
+const SHARED: [&str; 5] = ["bin", "node_modules", "python3", "python-site", "kernel"];
 
 /// Who runs what is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +41,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn make(places: &Places, peers: &Peers, subject: Subject) -> anyhow::Result<Self> {
+    pub(crate) fn make(
+        places: &Places,
+        peers: &Peers,
+        subject: Subject,
+        profile: &str,
+    ) -> anyhow::Result<Self> {
         let name = format!("ward-bench-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder)
@@ -62,7 +59,7 @@ impl Stage {
         }
         for name in subject.programs() {
             let to = stage.folder.join("bin").join(name);
-            fs::copy(places.built(super::SHIPPED, name), to).with_context(|| (*name).to_owned())?;
+            fs::copy(places.built(profile, name), to).with_context(|| (*name).to_owned())?;
         }
         for server in &peers.servers {
             let name = server.file_name().context("a server has no name")?;
@@ -71,6 +68,9 @@ impl Stage {
         take_over(&peers.node_modules, &stage.folder.join("node_modules"))?;
         if let Some(python) = &peers.python {
             stage.take_python(python)?;
+        }
+        if let Some(kernel) = &peers.kernel {
+            kernel.take_over(&stage.folder)?;
         }
         println!("{}", stage.folder.display());
         Ok(stage)
@@ -108,7 +108,7 @@ impl Stage {
         for folder in ["home", "tmp", "work"] {
             fs::create_dir_all(own.join(folder))?;
         }
-        for shared in SHARED {
+        for shared in SHARED.into_iter().chain(SERVERS) {
             if self.folder.join(shared).exists() {
                 symlink(self.folder.join(shared), own.join(shared))?;
             }
@@ -137,7 +137,7 @@ impl Drop for Stage {
 }
 
 /// Shows a tree under another name: by links where the disk is the same, else as a copy.
-fn take_over(from: &Path, to: &Path) -> anyhow::Result<()> {
+pub(crate) fn take_over(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
