@@ -132,6 +132,8 @@ impl Chat {
                     self.forget();
                     return Ok(());
                 }
+                // What a Ward leaves behind when it is killed can look like one for a moment.
+                Err(_) if look > 0 => tokio::time::sleep(BETWEEN).await,
                 Err(_) => {}
             }
             if look == 0 {
@@ -141,9 +143,9 @@ impl Chat {
             }
             let data = self.beginning.data.clone();
             let workspace = &self.beginning.workspace;
-            match Client::open_to_stay(data.as_deref(), workspace, "ward chat").await {
-                Ok(client) => self.client = client,
-                Err(_) => tokio::time::sleep(BETWEEN).await,
+            let opened = Client::open_to_stay(data.as_deref(), workspace, "ward chat").await;
+            if let Ok(client) = opened {
+                self.client = client;
             }
         }
         bail!("Ward has ended. `ward chat --resume` goes on when it runs again.")
