@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, readlink, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -248,6 +248,23 @@ test("a message above the limit that was set is answered, and the next one is ta
   const told = Object.fromEntries(answers.map(({ id, error }) => [id, error?.data.kind]));
   assert.deepEqual(told, { 1: undefined, 2: "frame_too_large", 3: undefined });
   assert.deepEqual(await readdir(it.workspace), ["small.txt"]);
+});
+
+test("once it has begun it holds less of its code in memory than its start needed", limit, async (t) => {
+  const it = await client(t);
+  const program = await readlink(`/proc/${it.child.pid}/exe`);
+  /** How much of its code is resident, in kB, counted page by page. */
+  const code = async () => {
+    const maps = (await readFile(`/proc/${it.child.pid}/smaps`, "utf8")).split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
+    const own = maps.filter((map) => / r-xp /.test(map) && map.split("\n", 1)[0].endsWith(` ${program}`));
+    return own.reduce((sum, map) => sum + Number(/^Rss: +(\d+)/m.exec(map)[1]), 0);
+  };
+  await refused(it.execute("fs.stat", { path: "." }), "not_initialized", -32002);
+  const before = await code();
+  await it.connection.sendRequest("initialize", {});
+  const after = await code();
+  assert.ok(after < before, `${after} kB after ${before} kB`);
+  assert.equal((await it.execute("terminal.run", { argv: ["true"] })).exit_code, 0);
 });
 
 test("commands reach the hosts that were named, and no other", limit, async (t) => {
