@@ -46,14 +46,19 @@ pub(crate) fn build(places: &Places) -> anyhow::Result<PathBuf> {
 
 /// Sees to it that Rust can build for a page.
 pub(crate) fn install_target(places: &Places) -> anyhow::Result<()> {
-    let rustup = || run::program("rustup", &places.root);
-    let installed = run::output(rustup().args(["target", "list", "--installed"]));
-    if installed.is_ok_and(|installed| installed.lines().any(|line| line == TARGET)) {
+    // Asked of the compiler, which need not have come by rustup.
+    let folder = run::output(run::program("rustc", &places.root).args([
+        "--print",
+        "target-libdir",
+        "--target",
+        TARGET,
+    ]));
+    if folder.is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
         return Ok(());
     }
     run::run(
-        rustup().args(["target", "add", TARGET]),
-        "Ward's page is partly written in Rust, which needs rustup to be built for it.",
+        run::program("rustup", &places.root).args(["target", "add", TARGET]),
+        "Ward's page is partly written in Rust: install Rust's target wasm32-unknown-unknown, which rustup would have done.",
     )
 }
 
