@@ -25,6 +25,7 @@ fn decide(role: &Role, rules: &Rules, grants: &[Grant], verb: Verb, facts: &Fact
         place: Place {
             workspace: "/project",
             home: Some("/home/ada"),
+            own: &[],
         },
         session: Some("s"),
         confinement: Confinement::Kernel,

@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { createServer as listen } from "node:net";
 import { test } from "node:test";
 import { embed, requested } from "./embed.mjs";
 import { limit } from "./host.mjs";
+import { serve } from "./served.mjs";
 
 const as = { role: "backend", session: "s" };
 
@@ -66,4 +68,42 @@ test("a question is withdrawn when whoever wanted to connect gives up", limit, a
   assert.deepEqual([closed.approval_id, closed.resolution], [asked.id, "withdrawn"]);
   const status = await it.connection.sendRequest("runtime/status", {});
   assert.equal(status.open_questions, 0);
+});
+
+test("a connection that is open ends when the grant that let it through is revoked, and one allowed once does not", limit, async (t) => {
+  const it = await serve(t);
+  const sockets = [];
+  const server = listen((socket) => {
+    socket.on("error", () => {});
+    sockets.push(socket);
+    server.emit("opened");
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const host = `127.0.0.1:${server.address().port}`;
+  /** A command in a room of its own, once its connection is open. */
+  const start = async (role, scope) => {
+    const opened = once(server, "opened");
+    await it.call("POST", "/actions", { id: role, action: "terminal.run", params: curl(host), role, wait: 0 });
+    const { approvals: [{ id, digest }] } = await it.until("/approvals", ({ approvals }) => approvals.length === 1);
+    await it.call("POST", `/approvals/${id}`, { decision: "allow", scope, digest });
+    await opened;
+    const socket = sockets.at(-1);
+    const ended = once(socket, "close");
+    socket.resume();
+    return { socket, ended, outcome: async () => (await it.until(`/actions/${role}`, ({ state }) => state === "ended")).outcome };
+  };
+  const allowed = await start("system_agent", "once");
+  const granted = await start("backend", "workspace");
+  const { grants: [grant] } = (await it.call("GET", "/grants")).body;
+  assert.deepEqual([grant.pattern, grant.role], [`net(${host})`, "backend"]);
+  assert.equal((await it.call("DELETE", `/grants/${grant.id}`)).status, 200);
+  await granted.ended;
+  const { result } = await granted.outcome();
+  assert.notEqual(result.exit_code, 0);
+  assert.deepEqual(result.sandbox.stopped, [{ access: "connect", target: host }]);
+  assert.ok(!allowed.socket.destroyed);
+  allowed.socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
+  assert.equal((await allowed.outcome()).result.stdout, "hi");
 });

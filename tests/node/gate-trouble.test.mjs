@@ -86,6 +86,24 @@ test("a link that is swapped between the question and the run asks again about w
   await assert.rejects(reading, refused({ kind: "denied" }));
 });
 
+test("a redirection is decided on where a link leads it, also in full mode", limit, async (t) => {
+  const it = await embed(t);
+  const rules = ["allow = \"terminal.run(echo *)\"", "allow = \"fs.write(**)\""].map((rule) => `[[rules]]\n${rule}\n`);
+  await mkdir(join(it.home, ".config/ward"), { recursive: true });
+  await writeFile(join(it.home, ".config/ward/rules.toml"), rules.join(""));
+  await symlink(it.home, join(it.workspace, "up"));
+  const full = { mode: "full", ...backend };
+  await it.execute("terminal.run", { command: "echo in > here" }, full);
+  const outside = join(it.home, "out");
+  const running = it.execute("terminal.run", { command: "echo out > up/out" }, full);
+  const asked = await it.until(requested);
+  assert.deepEqual(asked.facts.paths, [{ path: outside, access: "write" }]);
+  assert.ok(!existsSync(outside));
+  await it.answer(asked, "allow");
+  await running;
+  assert.equal(await readFile(outside, "utf8"), "out\n");
+});
+
 test("a rule that changes after the question makes it another question", limit, async (t) => {
   const it = await embed(t);
   const outside = join(it.home, "notes.txt");
@@ -146,4 +164,53 @@ test("a command that the wall stopped is run again with the wall widened by exac
   await it.answer(second, "deny");
   assert.notEqual((await hooks).exit_code, 0);
   assert.equal(git("remote").trim(), "origin");
+});
+
+test("a yes to a command is for the scripts that it names as they were then", limit, async (t) => {
+  const it = await embed(t);
+  await mkdir(join(it.home, ".config/ward"), { recursive: true });
+  await writeFile(join(it.home, ".config/ward/rules.toml"), "[[rules]]\nask = \"terminal.run\"\n");
+  const script = join(it.workspace, "deploy.sh");
+  const lines = ["./deploy.sh", "bash deploy.sh", "cd . && ./deploy.sh", script];
+  for (const [index, more] of [{}, { mode: "full" }].flatMap((more) => lines.map((command) => ({ command, ...more }))).entries()) {
+    const { command, mode } = more;
+    await writeFile(script, "#!/bin/sh\necho shown\n", { mode: 0o755 });
+    const running = it.execute("terminal.run", { command }, { id: `run${index}`, mode, ...backend });
+    const asked = await it.until((said) => requested(said) && said.action_id === `run${index}`);
+    await it.execute("fs.write", { path: "deploy.sh", content: "#!/bin/sh\necho other\n" }, backend);
+    await it.answer(asked, "allow");
+    const second = await it.until((said) => requested(said) && said.action_id === `run${index}` && said.id !== asked.id);
+    assert.notEqual(second.digest, asked.digest, command);
+    assert.equal(second.facts.files[0].path, script);
+    await it.answer(second, "allow");
+    assert.equal((await running).stdout, "other\n");
+  }
+  // One that was not there is another too.
+  const running = it.execute("terminal.run", { command: "sh deploy-new.sh" }, { id: "new", ...backend });
+  const asked = await it.until((said) => requested(said) && said.action_id === "new");
+  await it.execute("fs.write", { path: "deploy-new.sh", content: "echo new\n" }, backend);
+  await it.answer(asked, "allow");
+  const second = await it.until((said) => requested(said) && said.action_id === "new" && said.id !== asked.id);
+  await it.answer(second, "deny");
+  await assert.rejects(running, refused({ kind: "denied" }));
+});
+
+test("a yes to running a command again with a wider wall is for the script as it was then", limit, async (t) => {
+  const it = await embed(t);
+  const git = (...words) => execFileSync("git", ["-C", it.workspace, ...words], { encoding: "utf8" });
+  git("init", "-q");
+  const script = (word) => `#!/bin/sh\ngit remote add ${word} https://example.com/x.git\n`;
+  await writeFile(join(it.workspace, "note.sh"), script("shown"), { mode: 0o755 });
+  const running = it.execute("terminal.run", { command: "./note.sh" }, backend);
+  const asked = await it.until(requested);
+  assert.equal(asked.subject.about, "again");
+  await it.execute("fs.write", { path: "note.sh", content: script("other") }, backend);
+  await it.answer(asked, "allow");
+  const second = await it.until((said) => requested(said) && said.id !== asked.id);
+  assert.deepEqual(second.subject, asked.subject);
+  assert.notEqual(second.digest, asked.digest);
+  assert.equal(git("remote"), "");
+  await it.answer(second, "allow");
+  assert.equal((await running).exit_code, 0);
+  assert.equal(git("remote").trim(), "other");
 });

@@ -31,11 +31,11 @@ export async function place(t) {
 
 /** Ward with these arguments, in a place of its own; ended after the test. */
 export async function start(t, args, at, more = {}) {
-  const { home, workspace, ending } = at ?? (await place(t));
+  const { home, workspace, ending, program = ward, stderr = "inherit" } = at ?? (await place(t));
   const env = { ...process.env, HOME: home, WARD_LOG: "warn" };
   for (const name of ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "WARD_TOKEN"]) delete env[name];
   Object.assign(env, more);
-  const child = spawn(ward, [...args, "--workspace", workspace], { env, stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(program, [...args, "--workspace", workspace], { env, stdio: ["pipe", "pipe", stderr] });
   const exited = once(child, "exit");
   ending.push(async () => {
     child.kill("SIGKILL");

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: installs what the tests need, then checks and tests everything.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cache::Places;
@@ -11,7 +11,8 @@ use crate::{needs, package, run, schemathesis, tools, venv, vsix, wasm};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Also what is heavy: longer fuzz runs, more cases, the other architecture, the documentation
+    /// Also what is heavy: the extension in a real editor, HTTP against its document, longer fuzz
+    /// runs, more cases, the other architecture, the documentation
     #[arg(long)]
     all: bool,
 
@@ -23,6 +24,8 @@ pub(crate) struct Args {
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
 const FUZZ_SECONDS_HEAVY: u32 = 120;
+/// Cases of each property where there is time. The dearest kill a whole store in each.
+const MORE_CASES: &str = "1000";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let places = Places::find()?;
@@ -30,7 +33,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     println!("Tools are kept in {}", places.cache.display());
     let mut steps = Steps::new();
     let result = match args.editor {
-        true => editor_steps(&places, &mut steps),
+        true => extension(&places, &mut steps)
+            .and_then(|package| editor_steps(&places, &package, &mut steps)),
         false => every_step(args, &places, &mut steps),
     };
     steps.total();
@@ -54,8 +58,9 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
     steps.step("What also runs in a page: wasm32", || pure(places))?;
     steps.step("The agent's core as packages", || package::check(places))?;
     steps.step("Rust tests", || rust_tests(args, places, nextest))?;
-    steps.step("Node tests", || node_tests(places))?;
+    steps.step("Node tests", || node_tests(args, places))?;
     steps.step("Python tests", || python_tests(places))?;
+    let package = extension(places, steps)?;
     steps.step("Browser tests", || browser_tests(places))?;
     if places.root.join("fuzz/Cargo.toml").is_file() {
         steps.step("What the tests need: cargo-fuzz", || {
@@ -67,23 +72,24 @@ fn every_step(args: &Args, places: &Places, steps: &mut Steps) -> anyhow::Result
         steps.step("HTTP and the document that describes it", || {
             schemathesis::run(places)
         })?;
-        editor_steps(places, steps)?;
+        editor_steps(places, &package, steps)?;
         steps.step("The other architecture", || other_architecture(places))?;
         steps.step("Documentation", || documentation(places))?;
     }
     Ok(())
 }
 
-fn editor_steps(places: &Places, steps: &mut Steps) -> anyhow::Result<()> {
-    let package = steps.step("The VS Code extension", || vsix::build(places))?;
+fn extension(places: &Places, steps: &mut Steps) -> anyhow::Result<PathBuf> {
+    steps.step("The VS Code extension", || vsix::build(places))
+}
+
+fn editor_steps(places: &Places, package: &Path, steps: &mut Steps) -> anyhow::Result<()> {
     let workbench = steps.step("What the editor tests need", || {
         needs::chromium()?;
         ui::npm_install(&places.root.join("tests/editor"))?;
         vsix::code_server(places)
     })?;
-    steps.step("Editor tests", || {
-        editor_tests(places, &package, &workbench)
-    })
+    steps.step("Editor tests", || editor_tests(places, package, &workbench))
 }
 
 /// Which runner the Rust tests have.
@@ -188,7 +194,7 @@ fn rust_tests(args: &Args, places: &Places, runner: Runner) -> anyhow::Result<()
         Runner::Cargo => command.args(["test", "--workspace", "--no-fail-fast"]),
     };
     if args.all {
-        command.env("PROPTEST_CASES", "5000");
+        command.env("PROPTEST_CASES", MORE_CASES);
     }
     run::run(
         with_binaries(&mut command, places),
@@ -196,12 +202,13 @@ fn rust_tests(args: &Args, places: &Places, runner: Runner) -> anyhow::Result<()
     )
 }
 
-fn node_tests(places: &Places) -> anyhow::Result<()> {
+fn node_tests(args: &Args, places: &Places) -> anyhow::Result<()> {
+    let mut command = run::program("node", &places.root.join("tests/node"));
+    if args.all {
+        command.env("WARD_TEST_ALL", "1");
+    }
     run::run(
-        with_binaries(
-            run::program("node", &places.root.join("tests/node")).arg("--test"),
-            places,
-        ),
+        with_binaries(command.arg("--test"), places),
         "`WARD_BIN=target/debug/ward node --test FILE` in tests/node runs one file again.",
     )
 }
@@ -302,7 +309,12 @@ fn other_architecture(places: &Places) -> anyhow::Result<()> {
 fn documentation(places: &Places) -> anyhow::Result<()> {
     run::run(
         run::cargo(&places.root)
-            .args(["doc", "--workspace", "--no-deps"])
+            .args([
+                "doc",
+                "--workspace",
+                "--no-deps",
+                "--document-private-items",
+            ])
             .env("RUSTDOCFLAGS", "-D warnings"),
         "Mend the links that rustdoc names.",
     )

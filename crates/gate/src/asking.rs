@@ -1,5 +1,6 @@
 //! A question to a person: how it is opened, answered, and closed without an answer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ use crate::pending::Waiting;
 use crate::preview;
 use crate::record::{Record, rule_info};
 use crate::request::{Ask, new_id};
+
+/// How often it is looked whether who asked may still ask.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// An answer that is waited for.
 pub(crate) struct Answer {
@@ -121,8 +125,9 @@ impl<S: Store> Gate<S> {
         };
         let written = gate
             .ledger
-            .write(vec![entry], vec![gate.grants.revoking(&info.id, at)])
-            .await;
+            .write(vec![entry], vec![gate.grants.revoking(&info.id, at)]);
+        // What it let through is open still: that ends too, whether or not this can be written.
+        let (written, ()) = tokio::join!(written, gate.review(&info.workspace));
         written.map_err(|error| unwritten(&error))?;
         Ok(info)
     }
@@ -296,7 +301,18 @@ impl<S: Store> Inner<S> {
             answered,
         } = answer;
         let left = Duration::from_millis(approval.expires_at.saturating_sub(now().0));
-        match tokio::time::timeout(left, answered).await {
+        let answered = tokio::time::timeout(left, answered);
+        let answered = tokio::select! {
+            biased;
+            answered = answered => answered,
+            gone = self.off_the_roll(&approval.actor) => {
+                let how = Resolution::Withdrawn;
+                let reason = Some(gone.message.as_str());
+                self.close_unanswered(&person, &approval, how, reason).await;
+                return Err(gone);
+            }
+        };
+        match answered {
             Ok(Ok(Answered::Allowed(scope))) => Ok(scope),
             Ok(Ok(Answered::Denied { by, reason })) => Err(said_no(&by, reason.as_deref())),
             Ok(Err(_)) => Err(Failure::new(
@@ -304,7 +320,7 @@ impl<S: Store> Inner<S> {
                 "The question was withdrawn.",
             )),
             Err(_) => {
-                self.close_unanswered(&person, &approval, Resolution::Expired)
+                self.close_unanswered(&person, &approval, Resolution::Expired, None)
                     .await;
                 Err(Failure::new(
                     ErrorKind::Denied,
@@ -412,8 +428,13 @@ impl<S: Store> Inner<S> {
                 })
                 .collect::<Result<_, _>>()?,
         };
+        // One grant for each, so that revoking it is enough.
+        let mut seen = HashSet::new();
         let mut infos = Vec::with_capacity(patterns.len());
         for pattern in patterns {
+            if !seen.insert(pattern.clone()) {
+                continue;
+            }
             infos.push(GrantInfo {
                 id: new_id()?,
                 pattern,
@@ -468,12 +489,26 @@ impl<S: Store> Inner<S> {
         Ok(())
     }
 
+    /// Ready when who asked is an agent whose token was revoked: nobody need answer it any more.
+    async fn off_the_roll(&self, actor: &str) -> Failure {
+        if !actor.starts_with("agent:") {
+            return std::future::pending().await;
+        }
+        loop {
+            if let Err(gone) = self.is_on_the_roll(actor) {
+                return gone;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Closes a question that nobody answered.
     pub(crate) async fn close_unanswered(
         &self,
         person: &str,
         approval: &Approval,
         how: Resolution,
+        reason: Option<&str>,
     ) {
         let taken = self.inbox.take(&approval.id, |open| {
             if open.person != person {
@@ -485,7 +520,7 @@ impl<S: Store> Inner<S> {
                 resolution: how,
                 by: None,
                 scope: None,
-                reason: None,
+                reason: reason.map(ToOwned::to_owned),
                 grants: Vec::new(),
             })
         });
@@ -503,7 +538,7 @@ impl<S: Store> Inner<S> {
     pub(crate) async fn withdraw(&self, job: &Job) {
         for approval in self.inbox.list(&job.person) {
             if approval.action_id == job.id {
-                self.close_unanswered(&job.person, &approval, Resolution::Withdrawn)
+                self.close_unanswered(&job.person, &approval, Resolution::Withdrawn, None)
                     .await;
             }
         }

@@ -58,17 +58,20 @@ impl<S: Store> Gate<S> {
             all.push(book.roles.get(parent).map_err(unknown_role)?);
         }
         let about = workspace.runtime.about().await?;
+        let usable = |name: ActionName| all.iter().all(|role| role.uses(name));
         let actions = match runtime {
-            None => about.actions.clone(),
-            Some(runtime) => capable(runtime, &about.actions),
+            None => {
+                let local = about.actions.iter();
+                local.filter(|info| usable(info.name)).cloned().collect()
+            }
+            Some(runtime) => capable(runtime, &about.actions, usable),
         };
-        let usable = |info: &ActionInfo| all.iter().all(|role| role.uses(info.name));
         let others = book.roles.iter().filter(|other| {
             other.name != found.name && book.roles.get(other.name.as_str()).is_ok()
         });
         Ok(Brief {
             role: found.clone(),
-            actions: actions.into_iter().filter(usable).collect(),
+            actions,
             guide: files::guide(&workspace.real),
             others: others
                 .map(|other| (other.name.to_string(), other.description.clone()))
@@ -78,12 +81,17 @@ impl<S: Store> Gate<S> {
     }
 }
 
-/// What a runtime elsewhere can do, as far as it is known here. What the local runtime can do too is
-/// described as there.
-fn capable(runtime: &RuntimeInfo, local: &[ActionInfo]) -> Vec<ActionInfo> {
+/// What a runtime elsewhere can do, as far as it is known here and of use. What the local runtime can
+/// do too is described as there.
+fn capable(
+    runtime: &RuntimeInfo,
+    local: &[ActionInfo],
+    usable: impl Fn(ActionName) -> bool,
+) -> Vec<ActionInfo> {
     let names = runtime.capabilities.iter();
     let names = names.filter_map(|name| ActionName::parse(name));
     names
+        .filter(|name| usable(*name))
         .filter_map(|name| {
             if let Some(info) = local.iter().find(|info| info.name == name) {
                 return Some(info.clone());

@@ -1,5 +1,6 @@
 //! The gate as JSON-RPC, for an editor or any host that embeds it (`ward gate --stdio`).
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use policy::Verdict;
@@ -30,10 +31,13 @@ use crate::undo::Undo;
 const PAGE: usize = 256;
 
 impl<S: Store> Gate<S> {
-    /// Serves one client to its end, or until `stop` is cancelled.
+    /// Serves one client to its end, or until `stop` is cancelled. What it asks for happens in this
+    /// workspace where it names none, and in Ward's own where there is none here either; an agent
+    /// has its own.
     pub async fn serve<R, W>(
         &self,
         actor: Actor,
+        workspace: Option<PathBuf>,
         reader: R,
         writer: W,
         stop: CancellationToken,
@@ -45,6 +49,10 @@ impl<S: Store> Gate<S> {
         let (peer, remote) = Peer::new(reader, writer, Limits::default());
         let door = Door {
             gate: self.clone(),
+            workspace: match &actor {
+                Actor::Person(_) => workspace,
+                Actor::Agent(agent) => Some(agent.workspace.clone()),
+            },
             actor,
             remote: remote.clone(),
             phase: Mutex::new(Phase::New),
@@ -62,6 +70,8 @@ impl<S: Store> Gate<S> {
 struct Door<S: Store> {
     gate: Gate<S>,
     actor: Actor,
+    /// Where things happen, unless it is said.
+    workspace: Option<PathBuf>,
     remote: Remote,
     phase: Mutex<Phase>,
 }
@@ -75,7 +85,7 @@ enum Phase {
 
 impl<S: Store> Door<S> {
     async fn initialize(&self) -> Answer {
-        let workspace = self.gate.0.workspace(None)?;
+        let workspace = self.gate.0.workspace(self.workspace.as_deref())?;
         let about = workspace.runtime.about().await?;
         let client_id = {
             let mut phase = self.phase();
@@ -110,13 +120,22 @@ impl<S: Store> Door<S> {
         })
     }
 
+    /// The action that is asked for, in the workspace of this connection where none is named.
+    fn asked(&self, call: &Call) -> Result<Request, Failure> {
+        let mut request = Request::from(call.read::<ActionRequest>()?);
+        if request.workspace.is_none() {
+            request.workspace.clone_from(&self.workspace);
+        }
+        Ok(request)
+    }
+
     async fn resolve(&self, call: &Call) -> Answer {
-        let request = Request::from(call.read::<ActionRequest>()?);
+        let request = self.asked(call)?;
         answer(&self.gate.foresee(&self.actor, request).await?)
     }
 
     async fn execute(&self, call: &Call) -> Answer {
-        let request = Request::from(call.read::<ActionRequest>()?);
+        let request = self.asked(call)?;
         let cancel = call.cancel_token();
         let live = self.gate.submit(&self.actor, request).await?;
         let mut said = Said::default();
@@ -303,7 +322,12 @@ impl<S: Store> Service for &Door<S> {
                 answer(&self.gate.answer(&self.actor, &id, params).await?)
             }
             UNDO => {
-                let what = Undo::try_from(call.read::<UndoParams>()?)?;
+                let mut what = Undo::try_from(call.read::<UndoParams>()?)?;
+                if let Undo::Last { workspace } = &mut what
+                    && workspace.is_none()
+                {
+                    workspace.clone_from(&self.workspace);
+                }
                 answer(&self.gate.undo(&self.actor, what).await?)
             }
             RUNTIME_STATUS => answer(&json!({

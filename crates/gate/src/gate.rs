@@ -40,10 +40,15 @@ pub struct GateOptions {
     pub workspace: PathBuf,
     /// The person's home folder, for patterns that begin with `~/`.
     pub home: Option<String>,
+    /// Ward's own folders, by their real paths ([`real_folders`](crate::real_folders)): no agent's
+    /// to read or to change.
+    pub own: Arc<[String]>,
     /// How runtime servers are started.
     pub launch: Launch,
     /// How long a question is open.
     pub patience: std::time::Duration,
+    /// What takes secrets out of all that is written down.
+    pub redactor: Arc<Redactor>,
 }
 
 /// Says whether the agent of this id may still act: its token may have been revoked since.
@@ -96,9 +101,6 @@ pub enum OpenError {
     /// The store.
     #[error(transparent)]
     Store(#[from] store::StoreError),
-    /// What takes secrets out.
-    #[error(transparent)]
-    Redact(#[from] crate::redact::RedactError),
     /// The folder of pending actions.
     #[error("The folder of pending actions below {folder} cannot be used: {why}.", folder = folder.display())]
     Pending {
@@ -122,7 +124,7 @@ impl<S: Store> Gate<S> {
         };
         let pending = Pending::open(&options.data).map_err(unusable)?;
         let waiting = pending.all().map_err(unusable)?;
-        let redactor = Arc::new(Redactor::from_environment()?);
+        let redactor = Arc::clone(&options.redactor);
         let head = options.head.clone();
         let (ledger, opened) =
             Ledger::open(Arc::clone(&store), head, Arc::clone(&redactor)).await?;
@@ -246,7 +248,8 @@ impl<S: Store> Gate<S> {
         self.0.elsewhere.get()
     }
 
-    /// The local runtimes that were needed so far, and the others of this actor's person.
+    /// The local runtimes that were needed so far, and the others of this actor's person. An agent
+    /// sees those of its own workspace alone.
     #[must_use]
     pub fn runtimes(&self, actor: &Actor) -> Vec<RuntimeInfo> {
         let mut runtimes: Vec<_> = {
@@ -256,6 +259,9 @@ impl<S: Store> Gate<S> {
         };
         if let Some(elsewhere) = self.elsewhere() {
             runtimes.extend(elsewhere.list(actor.person()));
+        }
+        if let Actor::Agent(agent) = actor {
+            runtimes.retain(|info| Path::new(&info.workspace) == agent.workspace);
         }
         runtimes.sort_by(|a, b| {
             let key = |info: &RuntimeInfo| (info.workspace.clone(), info.runtime_id.clone());
@@ -307,6 +313,14 @@ impl<S: Store> Inner<S> {
         let workspace = Arc::new(Workspace::new(real.clone(), name, Arc::new(runtime)));
         workspaces.insert(real, Arc::clone(&workspace));
         Ok(workspace)
+    }
+
+    /// Has the runtime of a workspace close what there is no leave for any more.
+    pub(crate) async fn review(&self, workspace: &str) {
+        let known = self.workspaces().get(Path::new(workspace)).cloned();
+        if let Some(workspace) = known {
+            workspace.runtime.review().await;
+        }
     }
 
     /// Waits, where this question is not known, until what is written as asked is asked.

@@ -16,9 +16,11 @@ use serde_json::{Value, json};
 use crate::canonical::Object;
 use crate::clock::now;
 use crate::files::Files;
+use crate::gate::GateOptions;
 use crate::grants::session_key;
 use crate::path::unknown_role;
 use crate::pending::Kept;
+use crate::redact;
 use crate::request::Ask;
 use crate::runtime::Runtime;
 use crate::undo::changes_files;
@@ -41,6 +43,10 @@ pub(crate) struct Job {
     pub(crate) ask: Ask,
     pub(crate) content: Digest,
     pub(crate) home: Option<String>,
+    /// Ward's own folders.
+    own: Arc<[String]>,
+    /// What it gives to its own command and nobody else may read.
+    pub(crate) secrets: Arc<[String]>,
     /// What was answered for which host, for as long as this job runs.
     hosts: Mutex<HashMap<String, Turn>>,
 }
@@ -87,9 +93,10 @@ impl Job {
         kept: Kept,
         person: String,
         workspace: Arc<Workspace>,
-        home: Option<String>,
+        options: &GateOptions,
     ) -> Result<Self, Failure> {
         Ok(Self {
+            secrets: redact::given(&kept.params).into(),
             name: name_of(&kept.action)?,
             id: kept.id,
             actor: kept.actor,
@@ -103,7 +110,8 @@ impl Job {
             runtime: kept.runtime,
             ask: kept.ask,
             content: kept.content,
-            home,
+            home: options.home.clone(),
+            own: Arc::clone(&options.own),
             hosts: Mutex::default(),
         })
     }
@@ -148,12 +156,14 @@ impl Job {
         let session = self.session.as_deref();
         let session =
             session.map(|session| session_key(&self.workspace.name, &self.actor, session));
+        let own: Vec<&str> = self.own.iter().map(String::as_str).collect();
         let asked = Asked {
             verb,
             facts,
             place: Place {
                 workspace: &self.workspace.name,
                 home: self.home.as_deref(),
+                own: &own,
             },
             session: session.as_deref(),
             confinement,
@@ -212,6 +222,14 @@ impl Job {
         }
     }
 
+    /// Whether its facts are of a command that it would start.
+    pub(crate) fn starts_a_command(&self) -> bool {
+        matches!(
+            self.name,
+            ActionName::TerminalRun | ActionName::TerminalOpen
+        )
+    }
+
     /// Facts as who asked may know them before they may look: not what is at a place outside the
     /// workspace.
     pub(crate) fn told<'a>(&self, facts: &'a Facts, verdict: Verdict) -> Cow<'a, Facts> {
@@ -224,11 +242,14 @@ impl Job {
                 (path.kind, path.digest) = (None, None);
             }
         }
+        // They say what is in files, which it may have no leave to read.
+        (facts.files, facts.more_files) = (Vec::new(), None);
         Cow::Owned(facts)
     }
 
-    /// What a look at places outside the workspace was for, where one failed there. What is wrong
-    /// with them is told only to who may look: whether a file is there is itself worth knowing.
+    /// What a look at places outside the workspace, or at what is protected, was for, where one failed
+    /// there. What is wrong with them is told only to who may look: whether a file is there is itself
+    /// worth knowing.
     pub(crate) fn beyond(&self, failure: &mut Failure) -> Option<Facts> {
         let places = failure.details.remove(BEYOND)?;
         let access = match self.name {

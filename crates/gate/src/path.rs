@@ -7,7 +7,7 @@ use std::time::Instant;
 use policy::{Decision, Verb, Verdict};
 use protocol::approval::Subject;
 use protocol::wall::{WallParams, Widen};
-use protocol::{Digest, ErrorKind, Facts, Failure};
+use protocol::{Digest, ErrorKind, Facts, Failure, Mode};
 use serde_json::json;
 use serde_json::value::RawValue;
 use store::{Store, StoreError};
@@ -19,15 +19,17 @@ use crate::files::Files;
 use crate::gate::{Gate, Inner};
 use crate::job::{Job, name_of};
 use crate::live::{Begun, Ended, Live, State, used};
+use crate::named::named;
 use crate::pause::pause;
 use crate::pending::Kept;
 use crate::printing;
 use crate::record::{Record, rule_info, stream_of};
+use crate::redirected::redirected;
 use crate::request::{Request, new_id};
 use crate::runtime::{Permit, Runtime, Terms};
 
 /// How often an action is decided anew because what it would touch keeps changing.
-const TRIES: usize = 8;
+pub(crate) const TRIES: usize = 8;
 
 impl<S: Store> Gate<S> {
     /// Takes an action in. It goes its way whether or not anybody waits for it; the same id again
@@ -100,7 +102,7 @@ impl<S: Store> Inner<S> {
                 None => policy::builtin::DEFAULT_ROLE.to_owned(),
             },
             parents: request.parents,
-            mode: request.mode.unwrap_or(protocol::Mode::Sandbox),
+            mode: request.mode.unwrap_or(Mode::Sandbox),
             workspace: workspace.real.clone(),
             session: request.session,
             runtime: request.runtime.filter(|choice| !choice.is_local()),
@@ -111,12 +113,8 @@ impl<S: Store> Inner<S> {
         let book = workspace.policy(&self.options.config)?;
         let known = book.roles.get(&kept.role);
         known.map_err(unknown_role)?;
-        let mut job = Job::restored(
-            kept,
-            actor.person().to_owned(),
-            workspace,
-            self.options.home.clone(),
-        )?;
+        let person = actor.person().to_owned();
+        let mut job = Job::restored(kept, person, workspace, &self.options)?;
         job.name = name;
         Ok((job, book))
     }
@@ -175,10 +173,15 @@ impl<S: Store> Inner<S> {
     async fn path(&self, job: &Arc<Job>, live: &Arc<Live>, start: Start) -> Result<Done, Failure> {
         let mut approved = None;
         let mut widen = Vec::new();
+        let mut again = None;
         let mut first = match start {
             Start::New(book) => Some(book),
             Start::Resumed(resumed) => {
                 widen = resumed.widen;
+                // Whether it runs again is answered about the scripts as they were.
+                if !widen.is_empty() {
+                    again = Some(resumed.answer.approval().facts.clone());
+                }
                 self.answered(live, resumed.answer).await?;
                 approved = Some(resumed.digest);
                 None
@@ -192,6 +195,7 @@ impl<S: Store> Inner<S> {
                 decision,
                 digest,
                 unseen,
+                expect: _,
             } = &decided;
             match decision.verdict {
                 Verdict::Deny => return Err(denied(decision)),
@@ -208,6 +212,16 @@ impl<S: Store> Inner<S> {
                 }
                 Verdict::Allow => {}
             }
+            if let Some(shown) = again.take()
+                && !self
+                    .names_the_same(job, facts, decision.mode, &shown)
+                    .await?
+            {
+                return Err(Failure::new(
+                    ErrorKind::Changed,
+                    "A file that the command names changed after the question whether it may run again. Look at it, then ask anew.",
+                ));
+            }
             if let Some(failure) = unseen {
                 return Err(failure.clone());
             }
@@ -216,7 +230,7 @@ impl<S: Store> Inner<S> {
                 done => done?,
             };
             match self
-                .wall_hit(job, live, &decided.book, &done, &mut widen)
+                .wall_hit(job, live, &decided, &done, &mut widen)
                 .await?
             {
                 Some(answer) => approved = Some(answer),
@@ -274,7 +288,7 @@ impl<S: Store> Inner<S> {
         book: Arc<Files>,
         widen: &[Widen],
     ) -> Result<Decided, Failure> {
-        self.is_on_the_roll(job)?;
+        self.is_on_the_roll(&job.actor)?;
         let runtime = self.runtime_of(job)?;
         let resolved = runtime.resolve(job.name.as_str(), &job.params).await;
         let (facts, unseen) = match resolved {
@@ -287,20 +301,72 @@ impl<S: Store> Inner<S> {
         let grants = self.grants.current(&job.person);
         let verb = Verb::Action(job.name);
         let confinement = job.confinement(&*runtime);
+        // A redirection is decided on where links lead it; the runtime is held to its own facts.
+        let led = match job.runtime.is_none() {
+            true => redirected(&facts, &job.workspace.name),
+            false => None,
+        };
+        let (facts, expect) = match led {
+            Some(led) => (led, Some(facts)),
+            None => (facts, None),
+        };
         let decision = job.decide(&book, verb, &facts, confinement, &grants)?;
+        // A person answers about what is in the script too; only where one is asked it is looked at.
+        let (facts, expect) = match decision.verdict {
+            Verdict::Ask => match self.with_files(job, &facts, decision.mode).await? {
+                Some(shown) => (shown, expect.or(Some(facts))),
+                None => (facts, expect),
+            },
+            Verdict::Allow | Verdict::Deny => (facts, expect),
+        };
         let digest = job.digest(&facts, decision.mode, &book, widen)?;
         Ok(Decided {
             book,
             facts,
+            expect,
             decision,
             digest,
             unseen,
         })
     }
 
+    /// The facts of a command with the files that its words name; none where they name none.
+    pub(crate) async fn with_files(
+        &self,
+        job: &Job,
+        facts: &Facts,
+        mode: Mode,
+    ) -> Result<Option<Facts>, Failure> {
+        if !job.starts_a_command() {
+            return Ok(None);
+        }
+        let home = self.options.home.as_deref();
+        let (files, more_files) = named(facts, mode, &job.workspace.real, home).await?;
+        if files.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Facts {
+            files,
+            more_files,
+            ..facts.clone()
+        }))
+    }
+
+    /// Whether a command's words name the same files as when these facts were shown.
+    pub(crate) async fn names_the_same(
+        &self,
+        job: &Job,
+        facts: &Facts,
+        mode: Mode,
+        shown: &Facts,
+    ) -> Result<bool, Failure> {
+        let now = self.with_files(job, facts, mode).await?.unwrap_or_default();
+        Ok((&now.files, &now.more_files) == (&shown.files, &shown.more_files))
+    }
+
     /// Refuses what an agent asked for whose token was revoked since.
-    fn is_on_the_roll(&self, job: &Job) -> Result<(), Failure> {
-        let (Some(roll), Some(agent)) = (self.roll.get(), job.actor.strip_prefix("agent:")) else {
+    pub(crate) fn is_on_the_roll(&self, actor: &str) -> Result<(), Failure> {
+        let (Some(roll), Some(agent)) = (self.roll.get(), actor.strip_prefix("agent:")) else {
             return Ok(());
         };
         if roll(agent) {
@@ -323,6 +389,7 @@ impl<S: Store> Inner<S> {
         let Decided {
             book,
             facts,
+            expect,
             decision,
             digest,
             ..
@@ -339,7 +406,7 @@ impl<S: Store> Inner<S> {
             action: job.name.as_str().to_owned(),
             params: job.params.clone(),
             session: Some(job.room()),
-            facts: facts.clone(),
+            facts: expect.as_ref().unwrap_or(facts).clone(),
             digest: digest.clone(),
             mode: decision.mode,
             wall: WallParams {
@@ -388,6 +455,8 @@ impl<S: Store> Inner<S> {
 pub(crate) struct Decided {
     pub(crate) book: Arc<Files>,
     pub(crate) facts: Facts,
+    /// What the runtime itself found, where that is less.
+    pub(crate) expect: Option<Facts>,
     pub(crate) decision: Decision,
     pub(crate) digest: Digest,
     /// What is wrong with a place outside the workspace. Only who may look there may know.

@@ -14,7 +14,7 @@ use crate::gate::Inner;
 use crate::job::Job;
 use crate::live::Live;
 use crate::record::{events, stream_of};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, hide};
 use crate::runtime::{Output, Piece};
 
 /// How long pieces are collected before they are written as one.
@@ -46,6 +46,7 @@ pub(crate) fn start<S: Store>(
     let stream = stream_of(&job.id)?;
     let store = Arc::clone(&gate.store);
     let redactor = Arc::clone(&gate.redactor);
+    let secrets = Arc::clone(&job.secrets);
     let live = Arc::clone(live);
     let opened = job.lasts().then(|| Opened {
         gate: Weak::clone(&gate.me),
@@ -59,6 +60,7 @@ pub(crate) fn start<S: Store>(
         let writer = Writer {
             store: Arc::clone(&store),
             redactor: Arc::clone(&redactor),
+            secrets: Arc::clone(&secrets),
             stream: stream.clone(),
             live: Arc::clone(&live),
             kept: 0,
@@ -92,6 +94,7 @@ impl<S: Store> Drop for Opened<S> {
 struct Writer<S> {
     store: Arc<S>,
     redactor: Arc<Redactor>,
+    secrets: Arc<[String]>,
     stream: StreamName,
     live: Arc<Live>,
     kept: usize,
@@ -157,6 +160,7 @@ impl<S: Store> Writer<S> {
         let at = now();
         let events = together.events.into_iter().map(|(kind, mut data)| {
             self.redactor.redact(&mut data);
+            hide(&self.secrets, &mut data);
             NewEvent {
                 kind: kind.to_owned(),
                 at,

@@ -13,7 +13,7 @@ use store::{Append, Expected, Millis, NewEvent, Store, StoreError, StreamName};
 use crate::gate::Inner;
 use crate::job::Job;
 use crate::ledger::{EntryKind, NewEntry};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, hide};
 use crate::undo::Changed;
 
 /// The events of an action's stream.
@@ -199,6 +199,7 @@ impl<'a> Record<'a> {
 
     fn event(&mut self, kind: &str, mut data: Value) {
         self.redactor.redact(&mut data);
+        hide(&self.job.secrets, &mut data);
         self.events.push(NewEvent {
             kind: kind.to_owned(),
             at: self.at,

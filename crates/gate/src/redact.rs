@@ -1,5 +1,6 @@
-//! Takes secrets out of what is written down: values of the environment's secret-looking names,
-//! known shapes of keys, and what stands beside a name that says it is one.
+//! Takes secrets out of what is written down: values of the environment's secret-looking names, keys
+//! that Ward was given otherwise, known shapes of keys, and what stands beside a name that says it is
+//! one.
 //!
 //! It is a net, not a wall: what keeps secrets from commands is that they do not get them. It errs
 //! on the side of taking out too much.
@@ -22,12 +23,43 @@ use self::spans::Spans;
 /// What is put in the place of a secret whose shape says nothing about it.
 pub const REDACTED: &str = "[redacted]";
 
-/// A value of the environment that is shorter is no secret worth the name, and would be found
-/// everywhere.
+/// A value that is shorter is no secret worth the name, and would be found everywhere.
 const SHORTEST: usize = 8;
 
 /// Fields whose own fields are names of a command's environment, or of a request's headers.
 const MAPS: [&str; 3] = ["env", "environment", "headers"];
+
+/// The secrets that a request gives to its own command: what it sets in the environment under such a
+/// name.
+pub(crate) fn given(params: &Value) -> Vec<String> {
+    let Some(Value::Object(environment)) = params.get("env") else {
+        return Vec::new();
+    };
+    let secret = environment.iter().filter(|(name, _)| is_secret_name(name));
+    let values = secret.filter_map(|(_, value)| value.as_str());
+    let parts = values.flat_map(|value| std::iter::once(value.trim()).chain(value.lines()));
+    let parts = parts.filter(|part| part.len() >= SHORTEST);
+    parts.map(ToOwned::to_owned).collect()
+}
+
+/// Takes them out of a value.
+pub(crate) fn hide(secrets: &[String], value: &mut Value) {
+    if secrets.is_empty() {
+        return;
+    }
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) => {
+            for secret in secrets {
+                if text.contains(secret.as_str()) {
+                    *text = text.replace(secret.as_str(), REDACTED);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(secrets, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| hide(secrets, field)),
+    }
+}
 
 /// Why a redactor could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -35,12 +67,11 @@ const MAPS: [&str; 3] = ["env", "environment", "headers"];
 pub struct RedactError(String);
 
 /// Knows what is secret; made once.
-#[derive(Debug)]
 pub struct Redactor {
     /// Something of every secret: where nothing of it is found, there is none. Most texts are done
     /// with this, so it is what has to be fast.
     hints: AhoCorasick,
-    /// The environment's secrets.
+    /// The environment's secrets, and the keys.
     values: AhoCorasick,
     /// The length of the longest of them.
     longest: usize,
@@ -49,27 +80,38 @@ pub struct Redactor {
     shapes: Shapes,
 }
 
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
+}
+
 impl Redactor {
-    /// For this process's environment.
-    pub fn from_environment() -> Result<Self, RedactError> {
+    /// For this process's environment, and for these keys.
+    pub fn from_environment<'a>(
+        keys: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, RedactError> {
         // What is the name of a file is none, and is often named in what is written.
         let is_file = |value: &str| value.starts_with('/') && std::path::Path::new(value).exists();
         Self::new(
             std::env::vars_os()
                 .filter(|(_, value)| value.to_str().is_none_or(|value| !is_file(value))),
+            keys,
         )
     }
 
-    /// For an environment.
-    pub fn new(
+    /// For an environment, of which only some is secret, and for keys, all of which are.
+    pub fn new<'a>(
         environment: impl IntoIterator<Item = (OsString, OsString)>,
+        keys: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, RedactError> {
+        let named = environment
+            .into_iter()
+            .filter(|(name, _)| is_secret_name(&name.to_string_lossy()))
+            .map(|(_, value)| value.to_string_lossy().into_owned());
+        let keys = keys.into_iter().map(str::to_owned);
         let mut secrets = Vec::new();
-        for (name, value) in environment {
-            if !is_secret_name(&name.to_string_lossy()) {
-                continue;
-            }
-            let value = value.to_string_lossy();
+        for value in named.chain(keys) {
             // A key of several lines is also found when one of them is shown.
             for part in std::iter::once(value.trim()).chain(value.lines().map(str::trim)) {
                 if part.len() >= SHORTEST && !secrets.iter().any(|known| known == part) {

@@ -9,6 +9,7 @@ use protocol::{ErrorKind, Failure, Mode};
 use serde_json::Value;
 
 use crate::actor::Actor;
+use crate::clock::now;
 
 /// The longest id of an action, and of a session.
 const MAX_ID: usize = 100;
@@ -137,22 +138,39 @@ fn check_id(name: &str, id: &str) -> Result<(), Failure> {
     .with("field", name))
 }
 
-/// A new id that nobody can guess.
+/// A new id that nobody can guess. It begins with the time: what is made one after the other is one
+/// beside the other in the store.
 pub fn new_id() -> Result<String, Failure> {
-    let mut bytes = [0_u8; 12];
-    getrandom::fill(&mut bytes).map_err(|error| {
+    let mut chance = [0_u8; 8];
+    getrandom::fill(&mut chance).map_err(|error| {
         Failure::new(
             ErrorKind::Internal,
             format!("The system gives no random numbers: {error}."),
         )
     })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!(
+        "{:012x}{:016x}",
+        now().0,
+        u64::from_ne_bytes(chance)
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::actor::Agent;
+
+    #[test]
+    fn an_id_that_is_made_later_comes_later() {
+        let first = new_id().unwrap();
+        let began = now();
+        while now() == began {
+            std::hint::spin_loop();
+        }
+        let second = new_id().unwrap();
+        assert!(first < second, "{first} {second}");
+        assert_eq!((first.len(), second.len()), (28, 28));
+    }
 
     fn agent() -> Actor {
         Actor::Agent(Agent {

@@ -62,8 +62,7 @@ impl<S: Store> Inner<S> {
             asked,
         } = open.clone();
         let workspace = self.workspace(Some(&asked.workspace))?;
-        let home = self.options.home.clone();
-        let job = Job::restored(asked, person.clone(), workspace, home)?;
+        let job = Job::restored(asked, person.clone(), workspace, &self.options)?;
         let live = Arc::new(Live::of(&job));
         if let Begun::Known(_) = self.actions.begin(&live)? {
             return Err(Failure::new(ErrorKind::Conflict, "it waits twice"));
@@ -88,7 +87,12 @@ impl<S: Store> Inner<S> {
             mode: approval.mode,
         };
         let digest = approval.digest.clone();
+        let state = State::Asking {
+            approval_id: approval.id.clone(),
+        };
         let answer = self.put(approval, &person, lifts.check())?;
+        // At once: a session that is taken up next looks whether it is still asked.
+        live.state.send_replace(state);
         let resumed = Resumed {
             answer,
             digest,

@@ -47,6 +47,11 @@ pub trait Runtime: Send + Sync {
     /// Starts it, where it is started at all, so that it is there when the first action comes.
     fn wake(&self) {}
 
+    /// Leave to reach a host was taken back: connections that have none left are closed.
+    fn review(&self) -> Waiting<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// How it is.
     fn status(&self) -> RuntimeInfo;
 
@@ -79,6 +84,9 @@ pub trait Elsewhere: Send + Sync {
         choice: &RuntimeChoice,
         workspace: &str,
     ) -> Result<RuntimeInfo, Failure>;
+
+    /// Whether this person has, or ever had, a runtime of this id: one that is gone may come back.
+    fn is_known(&self, person: &str, id: &str) -> bool;
 
     /// Those of this person's.
     fn list(&self, person: &str) -> Vec<RuntimeInfo>;

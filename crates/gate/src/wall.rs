@@ -18,7 +18,7 @@ use crate::files::Files;
 use crate::gate::Inner;
 use crate::job::Job;
 use crate::live::{Live, State};
-use crate::path::{Done, unwritten};
+use crate::path::{Decided, Done, TRIES, unwritten};
 use crate::record::Record;
 use crate::request::Ask;
 use crate::runtime::{Waiting, Wall};
@@ -35,7 +35,11 @@ impl<S: Store> Wall for Keeper<S> {
             let Some(gate) = self.0.upgrade() else {
                 return no("Ward is ending".to_owned());
             };
-            match gate.ask_for_host(asked).await {
+            let answer = match asked.again {
+                true => gate.has_leave(&asked),
+                false => gate.ask_for_host(asked).await,
+            };
+            match answer {
                 Ok(()) => WallAskResult {
                     allow: true,
                     reason: None,
@@ -126,13 +130,40 @@ impl<S: Store> Inner<S> {
         Ok(())
     }
 
+    /// Whether a connection that is open may stay so: some action that it can belong to has leave
+    /// still, by an answer that was for this action, or by a rule or a grant that holds now.
+    fn has_leave(&self, asked: &WallAskParams) -> Result<(), Failure> {
+        let facts = Facts {
+            hosts: vec![asked.host.clone()],
+            ..Facts::default()
+        };
+        for job in asked.actions.iter().filter_map(|id| self.jobs.get(id)) {
+            if let Ok(answered) = job.host(&asked.host).try_lock()
+                && matches!(*answered, Some(Ok(())))
+            {
+                return Ok(());
+            }
+            let book = job.workspace.policy(&self.options.config)?;
+            let grants = self.grants.current(&job.person);
+            let confinement = job.workspace.runtime.confinement();
+            let decision = job.decide(&book, Verb::Net, &facts, confinement, &grants)?;
+            if decision.verdict == Verdict::Allow {
+                return Ok(());
+            }
+        }
+        Err(Failure::new(
+            protocol::ErrorKind::Denied,
+            "The leave for this host was taken back.",
+        ))
+    }
+
     /// Looks whether a command failed at the wall, and asks whether to run it again with the wall
     /// widened by exactly what stopped it. Answers the digest of that, where the answer is yes.
     pub(crate) async fn wall_hit(
         &self,
         job: &Arc<Job>,
         live: &Live,
-        book: &Arc<Files>,
+        decided: &Decided,
         done: &Done,
         widen: &mut Vec<Widen>,
     ) -> Result<Option<Digest>, Failure> {
@@ -144,35 +175,48 @@ impl<S: Store> Inner<S> {
         if stopped.is_empty() {
             return Ok(None);
         }
-        let facts = facts_of(&stopped);
+        let Decided { book, .. } = decided;
+        let mut facts = facts_of(&stopped);
         let grants = self.grants.current(&job.person);
         let confinement = job.workspace.runtime.confinement();
         let decision = job.decide(book, Verb::Wall, &facts, confinement, &grants)?;
         let mut wider = widen.clone();
         wider.extend(stopped.iter().cloned());
-        let digest = job.digest(&facts, decision.mode, book, &wider)?;
-        let mut record = Record::of(job, &self.redactor, now());
-        record.decision(&decision, &facts, &digest, &book.version);
-        record
-            .write(self)
-            .await
-            .map_err(|error| unwritten(&error))?;
-        // Also what a rule allows is asked about: running it again is part of the question.
-        if decision.verdict == Verdict::Deny || job.ask == Ask::Deny {
-            return Ok(None);
-        }
-        let subject = Subject::Again { widen: stopped };
-        let answer = self
-            .ask(job, Some(live), subject, book, &facts, &decision, &digest)
-            .await?;
-        match self.answered(live, answer).await {
-            Ok(()) => {
-                *widen = wider;
-                Ok(Some(digest))
+        for _ in 0..TRIES {
+            // What runs again is what is in the scripts now, and the answer is about that too.
+            let named = self.with_files(job, &decided.facts, decision.mode).await?;
+            let named = named.unwrap_or_default();
+            (facts.files, facts.more_files) = (named.files, named.more_files);
+            let digest = job.digest(&facts, decision.mode, book, &wider)?;
+            let mut record = Record::of(job, &self.redactor, now());
+            record.decision(&decision, &facts, &digest, &book.version);
+            record
+                .write(self)
+                .await
+                .map_err(|error| unwritten(&error))?;
+            // Also what a rule allows is asked about: running it again is part of the question.
+            if decision.verdict == Verdict::Deny || job.ask == Ask::Deny {
+                return Ok(None);
             }
-            // The command has ended as it did; that is its outcome.
-            Err(_) => Ok(None),
+            let subject = Subject::Again {
+                widen: stopped.clone(),
+            };
+            let answer = self
+                .ask(job, Some(live), subject, book, &facts, &decision, &digest)
+                .await?;
+            // On a no the command has ended as it did; that is its outcome.
+            if self.answered(live, answer).await.is_err() {
+                return Ok(None);
+            }
+            if self
+                .names_the_same(job, &decided.facts, decision.mode, &facts)
+                .await?
+            {
+                *widen = wider;
+                return Ok(Some(digest));
+            }
         }
+        Ok(None)
     }
 
     /// What grants for single paths widen the wall by, from the start.
@@ -300,7 +344,7 @@ impl<S: Store> Drop for Held<S> {
         let (person, approval) = (self.person.clone(), self.approval.clone());
         threads.spawn(async move {
             let how = Resolution::Withdrawn;
-            gate.close_unanswered(&person, &approval, how).await;
+            gate.close_unanswered(&person, &approval, how, None).await;
             if let Some(live) = gate.actions.get(&approval.action_id) {
                 live.back_to_work();
             }

@@ -49,12 +49,15 @@ const VALUES: [(&str, &str); 5] = [
     ("PIN_SECRET", "20260731"),
 ];
 
+/// Secret because Ward was told so.
+const KEY: &str = "a key without any shape";
+
 fn redactor() -> &'static Redactor {
     static MADE: LazyLock<Redactor> = LazyLock::new(|| {
         let harmless = [("HOME", "/home/somebody"), ("EDITOR", "editor-of-choice")];
         let environment = VALUES.into_iter().chain(harmless);
         let environment = environment.map(|(name, value)| (OsString::from(name), value.into()));
-        Redactor::new(environment).unwrap()
+        Redactor::new(environment, [KEY, "short"]).unwrap()
     });
     &MADE
 }
@@ -99,6 +102,8 @@ fn a_secret_is_replaced_by_what_it_was() {
         ),
         ("say correct horse battery staple", "say [redacted] staple"),
         ("just line two of it", "just [redacted]"),
+        ("with a key without any shape!", "with [redacted]!"),
+        ("a short key", "a short key"),
         (
             "export API_KEY=abcd1234 && deploy",
             "export API_KEY=[redacted] && deploy",

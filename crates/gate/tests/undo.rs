@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gate::redact::Redactor;
 use gate::runtime::Launch;
 use gate::{Actor, Agent, Gate, GateOptions, Undo};
 use protocol::{ErrorKind, Mode};
@@ -25,12 +26,14 @@ async fn an_agent_can_undo_nothing() {
         head: folder.path().join("head"),
         workspace: workspace.clone(),
         home: None,
+        own: Arc::new([]),
         launch: Launch {
             program: "/bin/false".into(),
             arguments: Vec::new(),
             near: None,
         },
         patience: Duration::from_secs(1),
+        redactor: Arc::new(Redactor::new([], []).unwrap()),
     };
     let store = Arc::new(SqliteStore::open(data).unwrap());
     let gate = Gate::open(store, options).await.unwrap();

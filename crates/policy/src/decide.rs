@@ -293,11 +293,15 @@ fn weight(voice: &Because) -> u8 {
     }
 }
 
-/// What carries authority or runs by itself is not for agents to change, whatever their skills. A
-/// command that was stopped at something that runs by itself may ask for it: `git remote add`.
+/// Folders of the kernel's, in which a path is a way to a process or a switch.
+const KERNEL: [&str; 2] = ["proc", "sys"];
+
+/// What carries authority or runs by itself is not for agents to change, whatever their skills, and
+/// Ward's own folders are not for them to read either. What no runtime would do whatever the answer
+/// is denied here, so that nobody is asked about it. A command that was stopped at something that runs by itself may ask for it: `git remote add`.
 fn by_protection(touch: &Touch) -> Option<Because> {
     let Touch::Path {
-        access: Access::Write | Access::Delete,
+        access,
         path: Some(path),
         reach,
         by,
@@ -316,7 +320,27 @@ fn by_protection(touch: &Touch) -> Option<Because> {
         })
     };
     if let Some(folder) = path.wards_own() {
-        let reason = "it is where Ward keeps what it acts on; change it yourself";
+        let reason = match access {
+            Access::Read => {
+                "it is where Ward keeps what it acts on, and its tokens; read it yourself"
+            }
+            Access::Write | Access::Delete => {
+                "it is where Ward keeps what it acts on; change it yourself"
+            }
+        };
+        return because(Verdict::Deny, folder, reason.to_owned());
+    }
+    if let (By::Action(_), Below::Names([first, ..])) = (by, path.below(Base::Root))
+        && KERNEL.contains(&first.as_str())
+    {
+        let reason = "it is the kernel's, which no file action touches; a command may";
+        return because(Verdict::Deny, &format!("/{first}"), reason.to_owned());
+    }
+    if *access == Access::Read {
+        return None;
+    }
+    if let Some(folder) = path.holds_wards_own() {
+        let reason = "it is where Ward keeps what it acts on, and would change with this";
         return because(Verdict::Deny, folder, reason.to_owned());
     }
     let (names, inside) = match path.in_workspace() {
@@ -330,7 +354,12 @@ fn by_protection(touch: &Touch) -> Option<Because> {
             found.pattern,
             format!("it {}; change it yourself", found.reason),
         ),
-        (Some(found), By::Action(_) | By::Redirection) if inside => because(
+        (Some(found), By::Action(_)) => because(
+            Verdict::Deny,
+            found.pattern,
+            format!("it {}; change it yourself", found.reason),
+        ),
+        (Some(found), By::Redirection) if inside => because(
             Verdict::Deny,
             found.pattern,
             format!("it {}; change it yourself", found.reason),

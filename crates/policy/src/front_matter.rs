@@ -6,6 +6,7 @@
 use saphyr_parser::{Event, Parser};
 
 use crate::mistake::{Mistake, Weight};
+use crate::tools;
 
 /// How deep a front matter may nest.
 const DEEPEST: usize = 8;
@@ -70,8 +71,11 @@ impl FrontMatter {
                 hint,
             ));
         }
-        let root =
-            tree(&yaml).map_err(|(line, what)| mistake(line, what, "Write it as plain YAML."))?;
+        let root = tree(&yaml).or_else(|wrong| match quoted_description(&yaml) {
+            Some(yaml) if tools::are_of(file) => tree(&yaml).map_err(|_| wrong),
+            Some(_) | None => Err(wrong),
+        });
+        let root = root.map_err(|(line, what)| mistake(line, what, "Write it as plain YAML."))?;
         Ok(Self {
             root,
             body: lines.collect::<String>().trim().to_owned(),
@@ -126,6 +130,22 @@ impl Node {
             Value::Map(_) => vec![("…".to_owned(), self.line)],
         }
     }
+}
+
+/// The same with the rest of the line as the text of `description`: files of Claude Code write whole
+/// dialogues there without quoting them.
+fn quoted_description(yaml: &str) -> Option<String> {
+    let quote = |line: &str| {
+        let text = line.strip_prefix("description:")?.trim();
+        let text = text.replace('\'', "''");
+        Some(format!("description: '{text}'"))
+    };
+    let lines: Vec<String> = yaml
+        .split('\n')
+        .map(|line| quote(line).unwrap_or_else(|| line.to_owned()))
+        .collect();
+    let quoted = lines.join("\n");
+    (quoted != yaml).then_some(quoted)
 }
 
 fn split(text: &str) -> Vec<String> {

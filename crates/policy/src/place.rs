@@ -8,6 +8,8 @@ pub struct Place<'a> {
     /// The person's home folder, for patterns that begin with `~/`; without it such a pattern
     /// may or may not fit.
     pub home: Option<&'a str>,
+    /// Ward's own folders, by their real paths: rules, roles, tokens, the store.
+    pub own: &'a [&'a str],
 }
 
 /// The names of an absolute path, with `.` and `..` worked out as text. Symbolic links are the
@@ -43,6 +45,8 @@ pub struct Spot {
     names: Vec<String>,
     workspace: Lies,
     home: Lies,
+    /// Ward's own folder that it is in, or else one that is in it.
+    own: Option<(Lies, String)>,
 }
 
 /// How a path lies to a folder.
@@ -57,9 +61,6 @@ enum Lies {
     /// Nobody said where the folder is.
     Unknown,
 }
-
-/// Ward's own folders below the home folder: rules, roles, tokens, the store.
-const WARDS_OWN: &[&str] = &[".config/ward", ".local/share/ward", ".local/state/ward"];
 
 /// What a path pattern is measured from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +97,12 @@ impl Spot {
             text: path.to_owned(),
             workspace: lies(place.workspace),
             home: place.home.map_or(Lies::Unknown, lies),
+            own: {
+                let near = place.own.iter().map(|folder| (lies(folder), folder));
+                let near = near.filter(|(lies, _)| *lies != Lies::Elsewhere);
+                let nearest = near.max_by_key(|(lies, _)| matches!(lies, Lies::Inside(_)));
+                nearest.map(|(lies, folder)| (lies, (*folder).to_owned()))
+            },
             names: own.into_iter().map(str::to_owned).collect(),
         }
     }
@@ -129,20 +136,20 @@ impl Spot {
         holds(self.workspace) || holds(self.home)
     }
 
-    /// The folder of Ward's own that it is in, where the person has them in their usual places.
-    pub(crate) fn wards_own(&self) -> Option<&'static str> {
-        let Below::Names(names) = self.below(Base::Home) else {
-            return None;
-        };
-        WARDS_OWN
-            .iter()
-            .find(|folder| {
-                let mut names = names.iter();
-                folder
-                    .split('/')
-                    .all(|name| names.next().is_some_and(|own| own == name))
-            })
-            .copied()
+    /// The folder of Ward's own that it is in.
+    pub(crate) fn wards_own(&self) -> Option<&str> {
+        match &self.own {
+            Some((Lies::Inside(_), folder)) => Some(folder),
+            Some((Lies::Above | Lies::Elsewhere | Lies::Unknown, _)) | None => None,
+        }
+    }
+
+    /// A folder of Ward's own that is in it.
+    pub(crate) fn holds_wards_own(&self) -> Option<&str> {
+        match &self.own {
+            Some((Lies::Above, folder)) => Some(folder),
+            Some((Lies::Inside(_) | Lies::Elsewhere | Lies::Unknown, _)) | None => None,
+        }
     }
 
     pub(crate) fn below(&self, base: Base) -> Below<'_> {

@@ -9,6 +9,7 @@ use crate::mistake::{Mistake, Weight, closest};
 use crate::mode::Mode;
 use crate::rule::{Origin, Source};
 use crate::skill::{Skill, SkillFile, patterns};
+use crate::tools;
 use crate::touch::Touch;
 
 /// A role's name: letters, digits, `-`, `_` and `.`.
@@ -117,6 +118,16 @@ const IGNORED: &[&str] = &[
     "memory",
 ];
 
+/// Keys of these files that would do something there and do nothing here, which is told.
+const UNUSED: &[&str] = &[
+    "background",
+    "effort",
+    "hooks",
+    "initialPrompt",
+    "isolation",
+    "mcpServers",
+];
+
 /// Reads a role. `stem` is the file's name without its ending: the role's name where it has none.
 ///
 /// A file with a mistake that matters is no role: a typing error must not become more freedom.
@@ -135,7 +146,7 @@ pub fn read(
         files,
         mistakes: Vec::new(),
     };
-    let (mut name, mut id) = (None, None);
+    let (mut name, mut id, mut disallowed) = (None, None, None);
     let mut role = Role {
         name: RoleName(stem.to_owned()),
         description: String::new(),
@@ -186,9 +197,17 @@ pub fn read(
             }
             "mode" => role.mode = reading.mode(line, node),
             "limits" => role.limits = reading.limits(node),
+            "disallowedTools" if tools::are_of(file) => disallowed = Some(node),
+            "maxTurns" if tools::are_of(file) => role.limits.turns = reading.turns(line, node),
             key if IGNORED.contains(&key) => {}
+            key if UNUSED.contains(&key) && tools::are_of(file) => {
+                reading.note(line, format!("`{key}` does nothing in Ward."));
+            }
             key => reading.unknown(line, "a role", key, KEYS),
         }
+    }
+    if let Some(node) = disallowed {
+        reading.take_away(node, &mut role.skills);
     }
     let (text, line) = name.or(id).unwrap_or_else(|| (stem.to_owned(), 1));
     match RoleName::parse(&text) {
@@ -258,6 +277,57 @@ impl Reading<'_> {
         let files = self.files;
         let named = |name: &str| files.iter().find(|file| file.name == name);
         patterns(node, &origin, skills, &mut self.mistakes, named);
+    }
+
+    fn note(&mut self, line: usize, what: String) {
+        self.mistakes.push(Mistake {
+            file: self.file.to_owned(),
+            line,
+            weight: Weight::Note,
+            what,
+            hint: "It is ignored.".to_owned(),
+        });
+    }
+
+    /// Takes out what a file of Claude Code disallows. What is disallowed in part goes as a whole:
+    /// a skill says what a role may do, and cannot say what it may not.
+    fn take_away(&mut self, node: &Node, skills: &mut Vec<Skill>) {
+        fn name_of(pattern: &str) -> &str {
+            pattern.split('(').next().unwrap_or(pattern).trim_end()
+        }
+        for (word, line) in node.words() {
+            let taken = match tools::patterns(&word) {
+                tools::Meaning::Patterns(taken) => taken,
+                tools::Meaning::Nothing => continue,
+                tools::Meaning::NotATool => {
+                    self.note(line, format!("The tool `{word}` is none that Ward knows."));
+                    continue;
+                }
+            };
+            // A command may want to reach hosts; so may others, who keep that.
+            let names = taken.iter().map(|pattern| name_of(pattern));
+            let names: Vec<&str> = names
+                .filter(|name| word != "Bash" || *name != "net")
+                .collect();
+            let wide = skills.iter().map(|skill| skill.pattern.as_str());
+            let wide = wide.map(name_of).find(|name| name.ends_with('*'));
+            if let Some(wide) = wide {
+                let what = format!("`{word}` cannot be taken out of `{wide}`.");
+                let hint = "Name the tools that it may use.".to_owned();
+                self.mistake(line, what, hint);
+                return;
+            }
+            skills.retain(|skill| !names.contains(&name_of(skill.pattern.as_str())));
+        }
+    }
+
+    fn turns(&mut self, line: usize, node: &Node) -> Option<u64> {
+        let turns = node.text().and_then(|text| text.parse().ok());
+        if turns.is_none() {
+            let hint = "Write it like `maxTurns: 50`.".to_owned();
+            self.mistake(line, "`maxTurns` has to be a number.".to_owned(), hint);
+        }
+        turns
     }
 
     fn mode(&mut self, line: usize, node: &Node) -> Mode {

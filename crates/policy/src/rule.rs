@@ -310,6 +310,7 @@ mod tests {
         let place = Place {
             workspace: "/project",
             home: None,
+            own: &[],
         };
         let path = |path: Option<&str>, reach| Touch::Path {
             access: Access::Write,

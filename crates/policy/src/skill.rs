@@ -127,6 +127,11 @@ pub(crate) fn patterns<'s>(
                     pattern,
                     origin: origin(line),
                 }),
+                Err(_) if tools::are_of(&origin(line).file) => mistake(
+                    Weight::Note,
+                    format!("The tool `{text}` is none that Ward knows."),
+                    "It is ignored.".to_owned(),
+                ),
                 Err(error) => mistake(Weight::Error, error.to_string(), error.hint()),
             },
         }

@@ -1,5 +1,11 @@
 //! What the tools of Claude Code are called here, since agent and skill files for it exist.
 
+/// Whether a file is one of Claude Code's, so that what Ward does not know in it need not be a
+/// mistake.
+pub(crate) fn are_of(file: &str) -> bool {
+    file.split('/').any(|name| name == ".claude")
+}
+
 /// What a word in such a list means.
 pub(crate) enum Meaning {
     /// These patterns.

@@ -509,7 +509,7 @@ fn no_command_is_let_at_what_carries_authority() {
         path(Access::Write, "/home/ada/.claude/settings.json"),
         path(Access::Write, "/other/ward.toml"),
         path(Access::Write, "/home/ada/.config/ward/rules.toml"),
-        path(Access::Write, "/home/ada/.local/share/ward/ward.db"),
+        path(Access::Write, "/var/lib/ward/ward.db"),
         // Folders that hold such files.
         folder(Access::Write, "/project"),
         folder(Access::Write, "/project/sub"),
@@ -521,6 +521,59 @@ fn no_command_is_let_at_what_carries_authority() {
         assert_eq!(decision.verdict, Verdict::Deny, "{shown}");
         assert_eq!(decision.because.kind, Kind::Protected, "{shown}");
         assert_eq!(decision.steps[0].offer, None, "{shown}");
+    }
+}
+
+#[test]
+fn nobody_is_asked_about_what_no_answer_would_open() {
+    let dev = role("dev", &["*"]);
+    let told = |action, facts: &Facts| {
+        let decision = decision(&dev, Mode::Full, &rules(&["allow *"]), action, facts);
+        (
+            decision.verdict,
+            decision.because.kind,
+            decision.because.text,
+        )
+    };
+    let denied = |text: &str| (Verdict::Deny, Kind::Protected, text.to_owned());
+    for (action, facts, text) in [
+        (
+            ActionName::FsRead,
+            path(Access::Read, "/home/ada/.config/ward/token"),
+            "/home/ada/.config/ward",
+        ),
+        (
+            ActionName::FsList,
+            folder(Access::Read, "/var/lib/ward"),
+            "/var/lib/ward",
+        ),
+        (
+            ActionName::FsWrite,
+            path(Access::Write, "/var/lib/ward/ward.db"),
+            "/var/lib/ward",
+        ),
+        (
+            ActionName::FsDelete,
+            path(Access::Delete, "/home/ada/.config"),
+            "/home/ada/.config/ward",
+        ),
+        (
+            ActionName::FsRead,
+            path(Access::Read, "/proc/1/environ"),
+            "/proc",
+        ),
+        (
+            ActionName::FsWrite,
+            path(Access::Write, "/other/.git/hooks/pre-commit"),
+            ".git/hooks",
+        ),
+    ] {
+        assert_eq!(told(action, &facts), denied(text), "{facts:?}");
+    }
+    // What merely holds them, or is called alike, is as it was.
+    for near in ["/home/ada/.config", "/home/ada/.config/wardrobe", "/procs"] {
+        let read = told(ActionName::FsRead, &path(Access::Read, near));
+        assert_eq!(read.0, Verdict::Allow, "{near}");
     }
 }
 

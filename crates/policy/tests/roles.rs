@@ -96,6 +96,54 @@ fn agent_files_of_claude_code_are_understood() {
 }
 
 #[test]
+fn agent_files_of_claude_code_are_taken_as_people_write_them() {
+    let at = |file: &str, text: &str| {
+        let read = policy::role::read(text, file, "dev", Source::Person, &[]);
+        read.map_err(|mistakes| told(&mistakes))
+    };
+    let theirs = ".claude/agents/reviewer.md";
+    let text = "---\nname: reviewer\n\
+        description: Use it: it's for reviews. Examples: <example>Context: a change: \\nuser: \"Look\"</example>\n\
+        tools: Read, Edit, Bash(git log:*), ListMcpResourcesTool, ReadMcpResourceTool, TodoWrite, mcp__x__y\n\
+        disallowedTools: Edit, Bash, Newest\nhooks:\n  PreToolUse:\n    - matcher: Bash\n\
+        maxTurns: 7\npermissionMode: plan\ncolor: red\nmemory: user\n---\nHi\n";
+    let (role, mistakes) = at(theirs, text).unwrap();
+    assert_eq!(
+        role.description,
+        "Use it: it's for reviews. Examples: <example>Context: a change: \\nuser: \"Look\"</example>"
+    );
+    assert_eq!(skills(&role), ["4:fs.read"]);
+    assert_eq!(role.limits.turns, Some(7));
+    assert_eq!(
+        told(&mistakes),
+        [
+            "note: .claude/agents/reviewer.md, line 4: The tool `ListMcpResourcesTool` is none that Ward knows. It is ignored.",
+            "note: .claude/agents/reviewer.md, line 4: The tool `ReadMcpResourceTool` is none that Ward knows. It is ignored.",
+            "note: .claude/agents/reviewer.md, line 4: The tool `TodoWrite` is none of Ward's actions. It is ignored.",
+            "note: .claude/agents/reviewer.md, line 4: The tool `mcp__x__y` is none of Ward's actions. It is ignored.",
+            "note: .claude/agents/reviewer.md, line 6: `hooks` does nothing in Ward. It is ignored.",
+            "note: .claude/agents/reviewer.md, line 5: The tool `Newest` is none that Ward knows. It is ignored.",
+        ]
+        .join("\n")
+    );
+    // What is disallowed never stays because it cannot be told from the rest.
+    let wide = "---\ntools: '*'\ndisallowedTools: Bash\n---\n";
+    assert_eq!(
+        at(theirs, wide).unwrap_err(),
+        "error: .claude/agents/reviewer.md, line 3: `Bash` cannot be taken out of `*`. Name the tools that it may use."
+    );
+    // Elsewhere a key or a word that is not known stays a mistake.
+    for text in [
+        "---\ndescription: a: b\n---\n",
+        "---\ntools: ListMcpResourcesTool\n---\n",
+        "---\nmaxTurns: 7\n---\n",
+        "---\nhooks: x\n---\n",
+    ] {
+        assert!(at(".ward/roles/dev.md", text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn a_skill_folder_gives_its_name_to_its_patterns() {
     let text =
         "---\nname: release\ndescription: d\nallowed-tools: Bash(git tag:*) Read\n---\nHow to\n";

@@ -7,7 +7,9 @@
 
 mod support;
 
-use std::process::Command;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use policy::command::{Line, Word};
 use proptest::prelude::*;
@@ -89,4 +91,91 @@ fn words_that_are_known_are_the_words_that_a_shell_hands_on() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
+}
+
+/// Whether the reader claims to know all of this line, and sees no other program in it than `p`.
+fn is_only_p(text: &str) -> bool {
+    let facts = line(text);
+    let seen = Line::of(facts.command.as_ref().unwrap(), WORKSPACE);
+    let around = ["p", "true", "sh", "xargs", "env", "time", "command", "read"];
+    let is_around = |word: &Word| word.known().is_some_and(|name| around.contains(&name));
+    let programs = seen.commands.iter().map(|command| command.words.first());
+    seen.doubts.is_empty() && programs.flatten().all(is_around)
+}
+
+#[test]
+fn where_one_program_is_seen_no_shell_runs_another() {
+    let piece = || {
+        prop::sample::select(vec![
+            "p ",
+            "q ",
+            "(q)",
+            " ",
+            "\n",
+            ";",
+            "&",
+            "&-",
+            "|",
+            "<",
+            "<<",
+            "-E",
+            "\nE\n",
+            " #",
+            "&>/dev/null ",
+            "$\\\n",
+            "\\\n",
+            "for x in a ",
+            ";do ",
+            "\ndo q\ndone\n",
+            ";done",
+            "time ",
+            "RUST_LOG=",
+            "+=",
+            "sh -c ",
+            "bash +c ",
+            "xargs ",
+            "env ",
+        ])
+    };
+    let pieces = move |most| prop::collection::vec(piece(), 0..most).prop_map(|all| all.concat());
+    let part = prop_oneof![
+        4 => pieces(3),
+        1 => pieces(4).prop_map(|text| format!("\"{text}\"")),
+        1 => pieces(4).prop_map(|text| format!("'{text}'")),
+    ];
+    let lines = prop::collection::vec(part, 1..7).prop_map(|parts| parts.concat());
+    let lines = (prop::sample::select(vec!["p ", "p ", ""]), lines)
+        .prop_map(|(first, rest)| format!("{first}{rest}"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-program");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, says) in [("p", ":"), ("q", ": > \"$0.ran\"")] {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{says}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let ran = folder.join("q.ran");
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let mut runner = TestRunner::deterministic();
+    let mut claimed = 0;
+    for _ in 0..8_000 {
+        let text = lines.new_tree(&mut runner).unwrap().current();
+        if !text.contains('q') || !is_only_p(&text) {
+            continue;
+        }
+        claimed += 1;
+        for shell in ["bash", "sh"] {
+            let output = Command::new(shell)
+                .args(["-c", &text])
+                .current_dir(&folder)
+                .env_clear()
+                .env("PATH", &path)
+                .stdin(Stdio::null())
+                .output();
+            if output.is_ok() {
+                assert!(!ran.exists(), "{shell}: {text:?}");
+            }
+        }
+    }
+    assert!(claimed > 300, "the reader knows too little: {claimed}");
 }

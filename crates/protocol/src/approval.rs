@@ -96,7 +96,13 @@ impl std::fmt::Display for RuleInfo {
             file,
             line,
         } = self;
-        write!(f, "{kind} `{text}` ({file}:{line})")?;
+        match kind.as_str() {
+            // Whether it is meant cannot be known.
+            "rule_maybe" => write!(f, "perhaps rule `deny {text}`")?,
+            "skill_maybe" => write!(f, "skill `{text}`")?,
+            kind => write!(f, "{kind} `{text}`")?,
+        }
+        write!(f, " ({file}:{line})")?;
         if !reason.is_empty() {
             write!(f, ": {reason}")?;
         }
@@ -226,4 +232,29 @@ pub struct GrantInfo {
     /// Until when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_is_perhaps_meant_is_told_in_words() {
+        let rule = |kind: &str| RuleInfo {
+            kind: kind.to_owned(),
+            text: "fs.read".to_owned(),
+            reason: "Private.".to_owned(),
+            file: "rules.toml".to_owned(),
+            line: 3,
+        };
+        let told = ["rule", "rule_maybe", "skill_maybe"].map(|kind| rule(kind).to_string());
+        assert_eq!(
+            told,
+            [
+                "rule `fs.read` (rules.toml:3): Private.",
+                "perhaps rule `deny fs.read` (rules.toml:3): Private.",
+                "skill `fs.read` (rules.toml:3): Private.",
+            ]
+        );
+    }
 }

@@ -20,13 +20,19 @@ pub struct Facts {
     /// The cell that would run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<CellFact>,
+    /// Files that the command's words name, as they are now. Ward looks only where it asks a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileFact>,
+    /// Stands for further ones, where there are too many to list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_files: Option<Digest>,
     /// Whose word this is, where Ward did not look itself: an editor's kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word_of: Option<String>,
 }
 
-/// The detail of a failed look that names the places outside the workspace it was at. It is the
-/// gate's, and is told to nobody.
+/// The detail of a failed look that names the places it was at: those outside the workspace, and
+/// what is protected. It is the gate's, and is told to nobody.
 pub const BEYOND: &str = "beyond";
 
 /// One path and what would happen to it.
@@ -42,6 +48,15 @@ pub struct PathFact {
     /// The content's digest now, for what would be replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
+}
+
+/// A file that a command may run or read, because one of its words names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileFact {
+    /// The real path.
+    pub path: String,
+    /// The content's digest now; of its size and last change where it is too large to be read.
+    pub digest: Digest,
 }
 
 /// What happens to a path.
@@ -75,13 +90,18 @@ pub enum EntryKind {
 pub struct CellFact {
     /// Which notebook.
     pub notebook_id: String,
-    /// Which cell of it.
+    /// Which cell of it; left out for a message to what a cell made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cell_id: String,
-    /// Which run of it.
+    /// Which run of it; left out for such a message.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub execution_id: String,
+    /// The comm that such a message goes over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comm_id: Option<String>,
     /// What runs it, such as `python`.
     pub language: String,
-    /// Of exactly the source that would run.
+    /// Of exactly the source that would run, or of the whole message.
     pub digest: Digest,
 }
 

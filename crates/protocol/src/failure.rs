@@ -121,6 +121,8 @@ pub enum ErrorKind {
     UnknownModel,
     /// There is no key for the model's provider.
     MissingKey,
+    /// There is a limit of cost, and nobody has said what the model costs.
+    UnknownPrice,
     /// The provider's address or key cannot be used.
     BadEndpoint,
     /// The provider refused the key.
@@ -216,6 +218,7 @@ impl ErrorKind {
             | Self::SandboxFailed
             | Self::UnknownModel
             | Self::MissingKey
+            | Self::UnknownPrice
             | Self::BadEndpoint
             | Self::KeyRefused
             | Self::QuotaExhausted
@@ -285,6 +288,7 @@ impl ErrorKind {
             // The request is well made; with this model nothing can come of it here.
             Self::UnknownModel
             | Self::MissingKey
+            | Self::UnknownPrice
             | Self::BadEndpoint
             | Self::ContextFull
             | Self::NotCapable => 422,

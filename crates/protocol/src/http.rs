@@ -21,6 +21,8 @@ pub const UPGRADE: &str = "ward-gate";
 pub const SOCKET_HOST: &str = "ward.sock";
 /// Event of `GET /approvals/events`, and of an action's own: a person is asked.
 pub const EVENT_REQUESTED: &str = "permission.requested";
+/// Event of `GET /approvals/events`, and of an action's own: a question was closed.
+pub const EVENT_RESOLVED: &str = "permission.resolved";
 /// First event of `GET /approvals/events`: who this client is. It has no number.
 pub const EVENT_HELLO: &str = "hello";
 /// Event of `GET /approvals/events`: another client is asked first now. It has no number.
@@ -304,6 +306,9 @@ pub struct Health {
     /// Who asks, as it was authenticated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
+    /// Where Ward listens, such as `127.0.0.1:3000`; nowhere, where it only does one command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// The workspace where none is named, by its real path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,

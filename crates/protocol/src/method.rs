@@ -25,6 +25,9 @@ pub const RUNTIME_STATUS: &str = "runtime/status";
 /// Request from a runtime to its gate: may a running command reach a host? The connection is held
 /// until the answer comes.
 pub const WALL_ASK: &str = "wall/ask";
+/// Notification from a gate to its runtime: leave to reach a host may have been taken back. Who has
+/// let connections through asks about them again, and closes those that have none left.
+pub const WALL_REVIEW: &str = "wall/review";
 /// Request from a gate to its runtime: end what a session runs, and its rooms.
 pub const SESSION_CLOSE: &str = "session/close";
 /// Notification: stop working on a request of mine.

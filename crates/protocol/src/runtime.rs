@@ -48,7 +48,7 @@ impl std::fmt::Display for RuntimeChoice {
             Self::Id(id) => f.write_str(id),
             Self::Need(need) => {
                 let parts = [
-                    need.kind.as_ref().map(|kind| format!("a {kind}")),
+                    need.kind.as_ref().map(|kind| format!("of the kind {kind}")),
                     need.capability
                         .as_ref()
                         .map(|what| format!("that can {what}")),
@@ -57,7 +57,7 @@ impl std::fmt::Display for RuntimeChoice {
                 let parts: Vec<String> = parts.into_iter().flatten().collect();
                 f.write_str(
                     match parts.is_empty() {
-                        true => "any runtime".to_owned(),
+                        true => "of any kind".to_owned(),
                         false => parts.join(" "),
                     }
                     .as_str(),
@@ -104,9 +104,18 @@ pub struct PostRuntime {
     pub extension_version: String,
     /// The actions that it can do.
     pub capabilities: Vec<String>,
-    /// The id that this instance had before its connection was lost: it keeps it.
+    /// The id that it had before: it keeps it, unless something else is connected under it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_id: Option<String>,
+    /// Ids that were had for this folder before: the first that nothing is connected under is given
+    /// again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub former_ids: Vec<String>,
+    /// A word that each process makes anew for itself. With it, one whose connection was lost has its
+    /// id again before Ward has noticed the loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
 }
 
 /// Answer of `POST /runtimes` and of a heartbeat.
@@ -180,7 +189,7 @@ pub struct Runtimes {
     pub runtimes: Vec<RuntimeInfo>,
 }
 
-/// Event to an editor: do one action. Acknowledged with [`Done`].
+/// Event to an editor: do one action. Acknowledged with how it ended.
 pub const EVENT_EXECUTE: &str = "action:execute";
 /// Event to an editor: stop an action.
 pub const EVENT_CANCEL: &str = "action:cancel";
@@ -196,6 +205,9 @@ pub struct ExecuteEvent {
     pub action: String,
     /// Its parameters.
     pub params: serde_json::Value,
+    /// Where what it touches was seen to be when it was decided on: nothing else is touched.
+    #[serde(default)]
+    pub paths: Vec<String>,
     /// Whether `argv` of the parameters is a whole `ward exec`, to be started as it is and not
     /// through a shell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -232,6 +244,21 @@ mod tests {
             read(json!({"kind": "vscode"})),
             Ok(RuntimeChoice::Need(need))
         );
+        let told = |choice: Value| read(choice).map(|choice| format!("no runtime {choice}"));
+        for (choice, sentence) in [
+            (json!("r1"), "no runtime r1"),
+            (json!({}), "no runtime of any kind"),
+            (
+                json!({"kind": "vscode", "workspace": "/w"}),
+                "no runtime of the kind vscode in /w",
+            ),
+            (
+                json!({"capability": "fs.read"}),
+                "no runtime that can fs.read",
+            ),
+        ] {
+            assert_eq!(told(choice), Ok(sentence.to_owned()));
+        }
         let sentence =
             "expected the id of a runtime, or an object with `kind`, `capability` or `workspace`";
         for other in [json!(""), json!(7), json!({"name": "x"})] {

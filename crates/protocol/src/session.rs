@@ -121,7 +121,10 @@ pub struct PostFork {
 
 /// What an agent is told: words, or words with pictures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected text, or an object with `text` and `images`"
+)]
 pub enum Input {
     /// Words.
     Text(String),

@@ -58,6 +58,9 @@ pub struct WallAskParams {
     pub actions: Vec<String>,
     /// `name:port`.
     pub host: String,
+    /// Its connection is open already: whether there is still leave for it. Nobody is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 /// Result of [`WALL_ASK`](crate::method::WALL_ASK).

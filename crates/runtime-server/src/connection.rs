@@ -9,7 +9,7 @@ use protocol::action::ActionName;
 use protocol::method::{
     ACTION_EXECUTE, ACTION_RESOLVE, Authority, EXIT, ExecuteParams, INITIALIZE, InitializeParams,
     InitializeResult, RUNTIME_STATUS, ResolveParams, ResolveResult, RuntimeState, SESSION_CLOSE,
-    SHUTDOWN, SessionCloseParams, SessionCloseResult, StatusResult,
+    SHUTDOWN, SessionCloseParams, SessionCloseResult, StatusResult, WALL_REVIEW,
 };
 use protocol::{ErrorKind, Failure};
 use rpc::{Answer, Notification, Remote, Request, Service, answer};
@@ -396,6 +396,11 @@ impl Service for &Connection {
     async fn notification(&self, notification: Notification) {
         match notification.method.as_str() {
             EXIT => self.remote.close(),
+            WALL_REVIEW if self.authority == Authority::Gated => {
+                if let Ok(rooms) = self.context.terminals.rooms() {
+                    rooms.review();
+                }
+            }
             method => tracing::debug!(method, "passed over a notification"),
         }
     }

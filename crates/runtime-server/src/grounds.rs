@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 
 use crate::permit::Permitted;
-use crate::workspace::{Final, HostPath, Place, Workspace, kind_of, refusal};
+use crate::workspace::{Final, HostPath, PROTECTED, Place, Workspace, kind_of, refusal};
 
 /// Folders of the kernel's, in which a path is a way to a process or a switch.
 const KERNEL: [&str; 2] = ["/proc", "/sys"];
@@ -65,7 +65,8 @@ impl Beyond {
                 ErrorKind::Protected,
                 format!("{} {why}.", refusal::quoted(&path.to_string_lossy())),
             )
-            .with("path", path.to_string_lossy().as_ref()))
+            .with("path", path.to_string_lossy().as_ref())
+            .with(PROTECTED, path.to_string_lossy().as_ref()))
         };
         if self
             .own
@@ -95,7 +96,8 @@ impl Beyond {
                     refusal::quoted(&path.to_string_lossy())
                 ),
             )
-            .with("path", path.to_string_lossy().as_ref()));
+            .with("path", path.to_string_lossy().as_ref())
+            .with(PROTECTED, path.to_string_lossy().as_ref()));
         }
         self.refuse_own(path)
     }
@@ -262,16 +264,19 @@ impl Grounds {
         })
     }
 
-    /// A look that failed, with the places outside the workspace that it was at: whether something
-    /// is there is for the gate to tell, once it has decided whether that may be known.
-    pub(crate) fn beyond(&self, failure: Failure, params: &Value) -> Failure {
+    /// A look that failed, with the places outside the workspace that it was at, and what is protected:
+    /// whether something is there is for the gate to tell, once it has decided whether that may be known.
+    pub(crate) fn beyond(&self, mut failure: Failure, params: &Value) -> Failure {
         let named = |name: &&str| params.get(*name)?.as_str();
         let paths = ["path", "from", "to"].iter().filter_map(named);
         let paths = paths.map(|path| real(&self.workspace.real().join(path)));
-        let outside: Vec<Value> = paths
+        let mut outside: Vec<Value> = paths
             .filter(|path| !self.is_inside(path))
             .map(|path| path.to_string_lossy().into())
             .collect();
+        // That it is protected is for the gate to say too, by its rule.
+        let protected = failure.details.remove(PROTECTED);
+        outside.extend(protected.filter(|path| !outside.contains(path)));
         match failure.kind {
             ErrorKind::InvalidParams | ErrorKind::UnknownAction => failure,
             _ if outside.is_empty() => failure,

@@ -1,7 +1,7 @@
 //! Commands and terminals: every one runs in the room of its session.
 //!
-//! One file for each action; what they share is in [`terminals`] (what is open), [`rooms`] (where
-//! it runs) and [`guests`] (who is there), [`process`] (one command), [`command`] (what would run).
+//! One file for each action; what they share is in `terminals` (what is open), `rooms` (where it
+//! runs) and `guests` (who is there), `process` (one command), `command` (what would run).
 //! No command is started but through a [`sandbox::Room`], also one that is trusted.
 
 mod asking;

@@ -24,7 +24,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 pub use open::Final;
 pub use place::Place;
-pub(crate) use place::{Ready, Seen, refuse_protected};
+pub(crate) use place::{PROTECTED, Ready, Seen, refuse_protected};
 pub(crate) use replace::{Like, Staged, Undo, rename_new, sync_folder, unchanged};
 
 /// The folder the actions work in.

@@ -30,7 +30,7 @@ enum State {
 impl Gateway {
     pub(crate) fn new(listener: TcpListener, net: &Net) -> Self {
         let judge: Arc<dyn Judge> = match net {
-            Net::None => Arc::new(HostList::default()),
+            Net::None | Net::Listening => Arc::new(HostList::default()),
             Net::Hosts(hosts) => Arc::new(hosts.clone()),
             Net::Judged(judge) => Arc::clone(judge),
         };

@@ -28,6 +28,7 @@ use protocol::sandbox::{SandboxStatus, Tier};
 pub use command::{Command, End, Interrupt, Interrupts, Outcome, Running, Stdio, Stopper};
 pub use error::SandboxError;
 pub use room::{Room, RoomOptions};
+pub use state::OwnFolder;
 pub use wall::{Limits, Net, Wall, WidenedAccess, Widening};
 
 /// The part of `main` that every binary with rooms calls first: where this process was started to

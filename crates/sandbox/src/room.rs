@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use protocol::sandbox::Tier;
+use protocol::sandbox::{SetAside, Tier};
 
 use crate::aside::Aside;
 use crate::command::{Command, Running, Stdio, Stopper};
@@ -25,9 +25,9 @@ use crate::linux::supervise::Watched;
 use crate::linux::sys::hand_over_quickly;
 use crate::linux::widen::{Widened, widen};
 use crate::linux::wire::Wire;
-use crate::linux::workspace::{Demands, Stay, Workspace};
+use crate::linux::workspace::{Demands, Stay, Workspace, lock};
 use crate::os_text::OsText;
-use crate::state::StateFolder;
+use crate::state::OwnFolder;
 use crate::streams::Streams;
 use crate::wall::{Wall, WidenedAccess};
 
@@ -69,7 +69,7 @@ pub struct Room {
     workspace: Option<Arc<Mutex<Workspace>>>,
     gateway: Arc<Gateway>,
     /// Taken away last, when everything in the room has ended.
-    _state: Option<StateFolder>,
+    _state: Option<OwnFolder>,
 }
 
 impl Room {
@@ -114,11 +114,11 @@ impl Room {
         // A process with one thread opens a room for one command; any other keeps it.
         let lasting = !has_one_thread();
         let state = if lasting || tier != Tier::Room {
-            Some(StateFolder::make(&options.state)?)
+            Some(OwnFolder::of_room(&options.state)?)
         } else {
             None
         };
-        let folder = state.as_ref().map(|state| state.path.clone());
+        let folder = state.as_ref().map(|state| state.path().to_owned());
         let scratch = folder.map_or(Scratch::Memory, Scratch::Folder);
         let mut plan = Plan::new(tier, &options.wall, &options.own_folders(), scratch)?;
         let limits = options.wall.limits;
@@ -162,6 +162,14 @@ impl Room {
     #[must_use]
     pub fn tier(&self) -> Tier {
         self.tier
+    }
+
+    /// Sets aside what a command that still runs has made and would run by itself, and answers what
+    /// was: for one that does one thing after the other. Blocks for a look through the workspace.
+    #[must_use]
+    pub fn sweep(&self) -> Vec<SetAside> {
+        let workspace = self.workspace.as_ref();
+        workspace.map_or_else(Vec::new, |workspace| lock(workspace).sweep())
     }
 
     /// Starts a command. Blocks until it runs or could not be started, about a millisecond.

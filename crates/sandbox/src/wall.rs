@@ -21,6 +21,9 @@ pub struct Wall {
 pub enum Net {
     /// Its own loopback and nothing else.
     None,
+    /// The same; and where it cannot have a loopback of its own, it can still be a server for whoever
+    /// is outside, at sockets in the folders that it may write. It connects to none.
+    Listening,
     /// These, by name and port, through the proxy.
     Hosts(HostList),
     /// Whatever this judge lets through the proxy, asked for each connection while that is held.
@@ -30,10 +33,10 @@ pub enum Net {
 impl PartialEq for Net {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::None, Self::None) => true,
+            (Self::None, Self::None) | (Self::Listening, Self::Listening) => true,
             (Self::Hosts(one), Self::Hosts(other)) => one == other,
             (Self::Judged(one), Self::Judged(other)) => Arc::ptr_eq(one, other),
-            (Self::None | Self::Hosts(_) | Self::Judged(_), _) => false,
+            (Self::None | Self::Listening | Self::Hosts(_) | Self::Judged(_), _) => false,
         }
     }
 }

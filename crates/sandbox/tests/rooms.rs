@@ -41,6 +41,7 @@ fn main() -> std::process::ExitCode {
         what_is_written_to_the_home_folder_lands_in_scratch_and_is_told,
         a_hook_made_in_a_new_repository_is_set_aside_and_can_be_put_back,
         what_a_person_makes_between_commands_is_left_alone,
+        what_a_command_that_runs_has_made_is_set_aside_each_time_it_makes_it,
         a_terminal_belongs_to_the_room,
         a_command_over_its_memory_is_ended_and_told,
         a_program_that_is_not_there_is_told_before_anything_runs,
@@ -352,6 +353,42 @@ fn what_a_person_makes_between_commands_is_left_alone() {
     assert_eq!(outcome.report.set_aside, []);
     assert_eq!(scene.run("echo x > .envrc").1.end, End::Exited(2));
     assert_eq!(std::fs::read_to_string(&own).unwrap(), "export A=1");
+}
+
+fn what_a_command_that_runs_has_made_is_set_aside_each_time_it_makes_it() {
+    let scene = Scene::new();
+    let line = "while read -r name; do echo x > $name; echo made; done";
+    let mut command = scene.command(line);
+    command.stdio = Stdio::Piped { stdin: true };
+    let mut running = scene.room.spawn(command).unwrap();
+    let (mut stdin, mut stdout) = (
+        running.stdin.take().unwrap(),
+        running.stdout.take().unwrap(),
+    );
+    let running = std::thread::spawn(move || running.wait());
+    let mut make = |name: &str| {
+        writeln!(stdin, "{name}").unwrap();
+        let mut said = [0; 5];
+        stdout.read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"made\n");
+    };
+    let taken = || {
+        let taken = scene.room.sweep().into_iter();
+        taken.map(|taken| taken.path).collect::<Vec<_>>()
+    };
+    let path = |name: &str| scene.workspace().join(name).display().to_string();
+    make("plain");
+    assert_eq!(taken(), Vec::<String>::new());
+    for _ in 0..2 {
+        make("ward.toml");
+        assert_eq!(taken(), [path("ward.toml")]);
+    }
+    make(".envrc");
+    drop(stdin);
+    let outcome = running.join().unwrap();
+    let left = outcome.report.set_aside.into_iter().map(|taken| taken.path);
+    assert_eq!(left.collect::<Vec<_>>(), [path(".envrc")]);
+    assert!(scene.workspace().join("plain").exists());
 }
 
 fn a_terminal_belongs_to_the_room() {

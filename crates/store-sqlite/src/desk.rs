@@ -10,7 +10,8 @@ use rusqlite::Connection;
 use store::{Append, Event, Expected, NewEvent, Seq, StoreError, StreamName};
 
 use crate::journal::{Journal, Placed};
-use crate::writer::{failed, head};
+use crate::json;
+use crate::writer::{failed, head, newest};
 
 /// How many heads are remembered.
 const HEADS: usize = 4096;
@@ -24,12 +25,60 @@ pub(crate) struct Desk {
     /// For the heads that are not remembered.
     lookup: Connection,
     heads: HashMap<StreamName, Seq>,
+    newest: Newest,
     /// What comes in.
     young: Sheet,
     /// What is being put into the database.
     old: Option<Arc<Sheet>>,
     /// How many events there are.
     count: u64,
+}
+
+/// The last name, in the order of names, of each kind of stream that is in the database: an action's
+/// or a session's name begins with the time, so a new one is behind all that are there, and nobody
+/// need look for it.
+#[derive(Debug, Default)]
+struct Newest(HashMap<String, Option<String>>);
+
+impl Newest {
+    /// Whether a stream is behind all of its kind that are in the database or on the way there.
+    fn is_before(
+        &mut self,
+        stream: &StreamName,
+        lookup: &Connection,
+        on_the_way: Option<&Sheet>,
+    ) -> rusqlite::Result<bool> {
+        let Some(kind) = kind(stream) else {
+            return Ok(false);
+        };
+        if !self.0.contains_key(kind) {
+            self.0.insert(kind.to_owned(), newest(lookup, kind)?);
+            if let Some(sheet) = on_the_way {
+                self.add(sheet);
+            }
+        }
+        let newest = self.0.get(kind).and_then(Option::as_deref);
+        Ok(newest.is_none_or(|newest| newest < stream.as_str()))
+    }
+
+    /// These are on the way to the database.
+    fn add(&mut self, sheet: &Sheet) {
+        for stream in sheet.by_stream.keys() {
+            let newest = kind(stream).and_then(|kind| self.0.get_mut(kind));
+            if let Some(newest) = newest
+                && newest
+                    .as_deref()
+                    .is_none_or(|newest| newest < stream.as_str())
+            {
+                *newest = Some(stream.as_str().to_owned());
+            }
+        }
+    }
+}
+
+/// What a stream is, if it is one of many: `action` of `action/4f2a`.
+fn kind(stream: &StreamName) -> Option<&str> {
+    stream.as_str().split_once('/').map(|(kind, _)| kind)
 }
 
 /// What was appended during a while.
@@ -98,7 +147,7 @@ impl Lately {
 }
 
 fn told(seq: Seq, event: &NewEvent) -> Result<Event, StoreError> {
-    let data = serde_json::from_str(event.data.as_str())
+    let data = json::read(event.data.as_str())
         .map_err(|error| StoreError::Failed(format!("event {seq} cannot be read: {error}")))?;
     Ok(Event {
         seq,
@@ -114,6 +163,7 @@ impl Desk {
             journal,
             lookup,
             heads: HashMap::new(),
+            newest: Newest::default(),
             young: Sheet::default(),
             old: None,
             count,
@@ -163,7 +213,12 @@ impl Desk {
         if let Some(head) = self.heads.get(stream) {
             return Ok(*head);
         }
-        let found = head(&self.lookup, stream).map_err(failed)?;
+        let on_the_way = self.old.as_deref();
+        let is_new = self.newest.is_before(stream, &self.lookup, on_the_way);
+        let found = match is_new.map_err(failed)? {
+            true => Seq::default(),
+            false => head(&self.lookup, stream).map_err(failed)?,
+        };
         self.remember(stream, found);
         Ok(found)
     }
@@ -209,6 +264,7 @@ impl Desk {
     /// [`Desk::settled`].
     pub(crate) fn turn(&mut self) -> Arc<Sheet> {
         let sheet = Arc::new(std::mem::take(&mut self.young));
+        self.newest.add(&sheet);
         self.old = Some(Arc::clone(&sheet));
         self.journal.turn();
         sheet

@@ -24,6 +24,7 @@ mod error;
 mod folder;
 mod followers;
 mod journal;
+mod json;
 mod readers;
 mod schema;
 mod writer;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Row};
 use store::{Event, Millis, Seq, StoreError, StreamName};
 
+use crate::json;
 use crate::schema::plan_once;
 
 /// How many connections are kept for the next readers.
@@ -135,7 +136,7 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
     let data: String = row.get(3)?;
-    let data = serde_json::from_str(&data).map_err(|error| {
+    let data = json::read(&data).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, error.into())
     })?;
     Ok(Event {

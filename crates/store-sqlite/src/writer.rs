@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use store::{Append, Seq, StoreError, StreamName};
 use tokio::sync::{Notify, oneshot};
 
@@ -385,6 +385,18 @@ pub(crate) fn head(connection: &Connection, stream: &StreamName) -> rusqlite::Re
         .prepare_cached("SELECT max(seq) FROM events WHERE stream = ?1")?
         .query_row([stream.as_str()], |row| row.get(0))?;
     Ok(Seq::new(head.unwrap_or_default().unsigned_abs()))
+}
+
+/// The last stream of a kind in the database, in the order of names.
+pub(crate) fn newest(connection: &Connection, kind: &str) -> rusqlite::Result<Option<String>> {
+    // `0` is the sign after `/`.
+    let range = [format!("{kind}/"), format!("{kind}0")];
+    let newest =
+        "SELECT stream FROM events WHERE stream > ?1 AND stream < ?2 ORDER BY stream DESC LIMIT 1";
+    connection
+        .prepare_cached(newest)?
+        .query_row(range, |row| row.get(0))
+        .optional()
 }
 
 /// How many events were ever put into the database.

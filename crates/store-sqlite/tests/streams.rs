@@ -279,3 +279,70 @@ async fn a_stream_that_is_removed_is_gone_from_the_file_and_the_others_stay() {
     let text = String::from_utf8_lossy(&bytes);
     assert!(!text.contains("nobody shall find"));
 }
+
+#[tokio::test]
+async fn more_streams_than_are_remembered_go_on_where_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let names: Vec<String> = (0..5_000)
+        .map(|number| format!("action/{number:04}"))
+        .collect();
+    for head in 0..2 {
+        for names in names.chunks(100) {
+            let expected = Expected::Head(Seq::new(head));
+            let batch = names.iter().map(|name| append(name, expected, 1..=1));
+            let heads = store.append(batch.collect()).await;
+            assert_eq!(heads, Ok(vec![Seq::new(head + 1); names.len()]));
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(24))]
+
+    #[test]
+    fn a_stream_is_where_it_was_left_whatever_the_order_of_names_and_after_restarts(
+        steps in proptest::collection::vec(proptest::option::weighted(0.8, ("[a-c](/[a-d]){0,2}", 1_u64..4)), 1..40),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = open(&folder);
+        let mut heads = std::collections::HashMap::new();
+        for step in steps {
+            let Some((stream, count)) = step else {
+                drop(store);
+                store = open(&folder);
+                continue;
+            };
+            let head: &mut u64 = heads.entry(stream.clone()).or_default();
+            let expected = Expected::Head(Seq::new(*head));
+            *head += count;
+            let appended = runtime.block_on(store.append(vec![append(&stream, expected, 1..=count)]));
+            assert_eq!(appended, Ok(vec![Seq::new(*head)]), "{stream}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_written_is_read_again_however_deep_it_is_nested() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = (0..200).fold(json!("x"), |inner, _| json!([inner]));
+    let written = NewEvent {
+        data: data.clone().into(),
+        ..happened(1)
+    };
+    let store = open(&folder);
+    let batch = vec![Append {
+        stream: name("a"),
+        expected: Expected::Any,
+        events: vec![written],
+    }];
+    store.append(batch).await.unwrap();
+    let deep = Ok(vec![Event {
+        data,
+        ..event(1, 1)
+    }]);
+    assert_eq!(store.read(&name("a"), Seq::START, 10).await, deep);
+    drop(store);
+    assert_eq!(open(&folder).tail(&name("a"), 1).await, deep);
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use gate::redact::Redactor;
 use gate::runtime::Launch;
 use gate::{Actor, Gate, GateOptions};
 use notebook::{CellId, CellSource, NotebookEvent};
@@ -127,6 +128,7 @@ impl Ward {
             head: folder.join("head"),
             workspace,
             home: None,
+            own: Arc::new([]),
             // Nothing is run, so that it is never started.
             launch: Launch {
                 program: "/bin/false".into(),
@@ -134,6 +136,7 @@ impl Ward {
                 near: None,
             },
             patience: Duration::from_secs(60),
+            redactor: Arc::new(Redactor::from_environment([])?),
         };
         let gate = Gate::open(Arc::new(SqliteStore::open(data)?), options).await?;
         let notebooks = Notebooks::open(gate, kept).await?;

@@ -22,6 +22,7 @@ const WANTED: f64 = 20e-6;
 const PLACE: Place<'static> = Place {
     workspace: "/home/ada/src/shop",
     home: Some("/home/ada"),
+    own: &[],
 };
 
 pub(crate) fn measure(stage: &Stage) -> anyhow::Result<Vec<Row>> {

@@ -119,7 +119,7 @@ async fn open(folder: &Path) -> anyhow::Result<Ledger<SqliteStore>> {
     let store = Arc::new(SqliteStore::open(data)?);
     let secrets = [("API_TOKEN", "0f1e2d3c4b5a69788796")];
     let secrets = secrets.map(|(name, value)| (OsString::from(name), value.into()));
-    let redactor = Arc::new(Redactor::new(secrets)?);
+    let redactor = Arc::new(Redactor::new(secrets, [])?);
     let (ledger, _) = Ledger::open(store, folder.join("head"), redactor).await?;
     Ok(ledger)
 }

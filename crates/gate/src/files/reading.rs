@@ -60,6 +60,7 @@ pub(super) fn workspace(folder: &Folder) -> Found {
         found.roles_in(folder, ".ward/roles");
     }
     if found.seen.add(folder, Path::new(".claude")) {
+        found.skills_in(folder, ".claude/skills");
         found.roles_in(folder, ".claude/agents");
     }
     found

@@ -84,6 +84,7 @@ fn a_workspace_is_trusted_by_its_bytes_and_no_longer_after_any_change() {
         ("work/.ward/roles/more.md", "---\nname: more\n---\n"),
         ("work/.claude/agents/more.md", "---\nname: more\n---\n"),
         ("work/.ward/skills/s/SKILL.md", "---\nname: s\n---\n"),
+        ("work/.claude/skills/s/SKILL.md", "---\nname: s\n---\n"),
     ] {
         let path = place.folder.path().join(name);
         let old = fs::read(&path).ok();
@@ -103,6 +104,23 @@ fn a_workspace_is_trusted_by_its_bytes_and_no_longer_after_any_change() {
     )
     .unwrap();
     assert_eq!(place.read().source, Source::Untrusted);
+}
+
+#[test]
+fn skill_folders_of_claude_code_name_what_agents_of_it_may() {
+    let place = Place::new();
+    place.write(
+        "work/.claude/skills/tests/SKILL.md",
+        "---\nname: tests\nallowed-tools: Read, Bash(npm test:*)\n---\nRun them.\n",
+    );
+    place.write(
+        "work/.claude/agents/tester.md",
+        "---\nname: tester\nskills: [tests]\n---\n",
+    );
+    assert_eq!(
+        place.read().allows(),
+        ["role tester, mode sandbox, may fs.read, terminal.run(npm test *)"]
+    );
 }
 
 #[test]
@@ -171,7 +189,8 @@ fn links_in_a_workspace_lead_nowhere() {
     symlink(&secret, place.work().join(".claude")).unwrap();
     let files = place.read();
     let link = Refusal::Link.to_string();
-    assert_eq!(told(&files), [&link, &link, &link]);
+    // `.claude` is told for its agents and for its skills.
+    assert_eq!(told(&files), [&link, &link, &link, &link]);
     assert_eq!(files.found, None);
     // A rule that denies may be behind the link, so nothing can be decided.
     assert_eq!(files.refused().len(), 1);

@@ -12,7 +12,7 @@ use policy::Confinement;
 use protocol::method::{
     ACTION_EXECUTE, ACTION_OUTPUT, ACTION_RESOLVE, Authority, ClientInfo, EXIT, ExecuteParams,
     ExitedParams, INITIALIZE, InitializeParams, InitializeResult, OutputParams, RUNTIME_STATUS,
-    ResolveParams, ResolveResult, SHUTDOWN, StatusResult, TERMINAL_EXITED, WALL_ASK,
+    ResolveParams, ResolveResult, SHUTDOWN, StatusResult, TERMINAL_EXITED, WALL_ASK, WALL_REVIEW,
 };
 use protocol::runtime::LOCAL;
 use protocol::{ErrorKind, Facts, Failure};
@@ -230,6 +230,18 @@ impl Runtime for LocalRuntime {
 
     fn about(&self) -> Waiting<'_, Result<Arc<InitializeResult>, Failure>> {
         Box::pin(async move { Ok(self.remote().await?.1) })
+    }
+
+    fn review(&self) -> Waiting<'_, ()> {
+        Box::pin(async move {
+            let remote = match &*self.0.connection.borrow() {
+                State::Ready(remote, _) => remote.clone(),
+                State::Starting | State::Restarting | State::Stopped => return,
+            };
+            // One that does not read is ended soon, and its connections with it.
+            let told = remote.notify(WALL_REVIEW, &());
+            let _ = tokio::time::timeout(CHECK, told).await;
+        })
     }
 
     fn status(&self) -> RuntimeInfo {

@@ -162,6 +162,15 @@ fn above(path: &Path) -> std::io::Result<Option<(OwnedFd, OsString)>> {
     Ok(Some((folder, name.to_owned())))
 }
 
+/// The first link on the way to a path, where there is one: then what is there cannot be told.
+pub(super) fn link_above(path: &Path) -> Option<&Path> {
+    let is_link = |above: &&Path| {
+        let about = above.symlink_metadata();
+        about.is_ok_and(|about| about.is_symlink())
+    };
+    path.ancestors().skip(1).filter(is_link).last()
+}
+
 fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

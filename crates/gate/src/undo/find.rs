@@ -1,6 +1,6 @@
 //! Finds what is to be undone, from the end of the ledger on.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use protocol::{Digest, ErrorKind, Failure};
 use serde_json::Value;
@@ -33,9 +33,9 @@ struct Search<'a> {
     what: &'a Undo,
     /// The workspace of [`Undo::Last`].
     workspace: Option<String>,
-    /// What was taken back, by something that was not taken back itself. Whatever takes something
-    /// back is newer, and so was met before.
-    undone: HashSet<String>,
+    /// What was taken back, and the undo that did, which was not taken back itself. Whatever takes
+    /// something back is newer, and so was met before.
+    undone: HashMap<String, String>,
     ended: HashSet<String>,
 }
 
@@ -51,7 +51,7 @@ impl<S: Store> Inner<S> {
                 }
                 Undo::Action(_) | Undo::Session(_) => None,
             },
-            undone: HashSet::new(),
+            undone: HashMap::new(),
             ended: HashSet::new(),
         };
         if let Undo::Action(id) = what
@@ -173,9 +173,9 @@ impl Search<'_> {
         let undo_of = text("undo_of").map(ToOwned::to_owned);
         if let Some(of) = &undo_of
             && text("status") == Some("done")
-            && !self.undone.contains(id)
+            && !self.undone.contains_key(id)
         {
-            self.undone.insert(of.clone());
+            self.undone.insert(of.clone(), id.clone());
         }
         match self.what {
             Undo::Action(wanted) if wanted == id => self.outcome(id, entry),
@@ -202,8 +202,14 @@ impl Search<'_> {
             )
             .with("action_id", id));
         }
-        if self.undone.contains(id) {
-            return Err(nothing(self.what, true));
+        if let Some(undo) = self.undone.get(id) {
+            return Err(Failure::new(
+                ErrorKind::Closed,
+                format!(
+                    "This action was undone already. Undo `{undo}`, which did, to have it again."
+                ),
+            )
+            .with("undo_id", undo.clone()));
         }
         Ok(Met::Outcome(id.to_owned()))
     }
@@ -213,7 +219,7 @@ impl Search<'_> {
         if entry.data.get("files").is_none() {
             return Met::Nothing;
         }
-        if self.undone.contains(id) {
+        if self.undone.contains_key(id) {
             return Met::Closed;
         }
         Met::Outcome(id.to_owned())
@@ -227,11 +233,7 @@ fn nothing(what: &Undo, closed: bool) -> Failure {
         ErrorKind::Unknown
     };
     let sentence = match (what, closed) {
-        (Undo::Action(_), true) => {
-            "This action was undone already. Undo the undo, by its own id, to have it again."
-                .to_owned()
-        }
-        (Undo::Action(id), false) => return no_action(id),
+        (Undo::Action(id), _) => return no_action(id),
         (Undo::Session(_), true) => "All of this session was undone already.".to_owned(),
         (Undo::Session(session), false) => format!(
             "There is no session `{}` of yours in which a file was changed.",

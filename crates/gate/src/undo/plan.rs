@@ -269,7 +269,16 @@ impl Planning<'_> {
     fn state(&self, path: &str) -> Result<State, Failure> {
         match self.place(Path::new(path)) {
             Place::Known(state) => Ok(state),
-            Place::OnDisk(real) => disk::state(&real).map_err(|error| unreadable(path, &error)),
+            Place::OnDisk(real) => {
+                let state = disk::state(&real).map_err(|error| unreadable(path, &error))?;
+                // Behind a link nothing is found, which is not to say that nothing is there.
+                if state == State::Absent
+                    && let Some(link) = disk::link_above(&real)
+                {
+                    return Err(led_away(path, link));
+                }
+                Ok(state)
+            }
         }
     }
 
@@ -384,6 +393,19 @@ impl Planning<'_> {
             State::Directory { .. } | State::Symlink { .. } | State::Other => None,
         }
     }
+}
+
+fn led_away(path: &str, link: &Path) -> Failure {
+    let link = link.to_string_lossy();
+    Failure::new(
+        ErrorKind::Changed,
+        format!(
+            "{} is a symbolic link now, so {} is no longer where the action left it, and nothing was undone. Put the folder back in its place, then try once more.",
+            diff::name(&link),
+            diff::name(path)
+        ),
+    )
+    .with("path", path)
 }
 
 fn text(bytes: Vec<u8>) -> Option<String> {

@@ -88,7 +88,7 @@ impl Home {
 pub(crate) fn redactor() -> Arc<Redactor> {
     let environment = [("MY_TOKEN", SECRET), ("HARMLESS", "just a sentence")];
     let environment = environment.map(|(name, value)| (OsString::from(name), value.into()));
-    Arc::new(Redactor::new(environment).unwrap())
+    Arc::new(Redactor::new(environment, []).unwrap())
 }
 
 pub(crate) fn entry(kind: EntryKind, action: Option<&str>, data: Value) -> NewEntry {

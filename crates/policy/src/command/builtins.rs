@@ -36,11 +36,17 @@ pub(super) const INERT: &[&str] = &[
 /// `test -v 'a[$(…)]'` runs what is in it. A value that may be such an option counts as one.
 pub(super) fn inert(words: Vec<Word>, line: &mut Line) {
     let evaluates = match words[0].shown() {
-        "test" | "[" | "wait" => {
+        // `-p NAME`, also attached: `wait -np 'a[$(…)]'`.
+        "wait" => words[1..].iter().any(|word| match word {
+            Word::Known(text) => text.starts_with('-') && !matches!(text.as_str(), "-n" | "-f"),
+            Word::One(_) => true,
+            Word::Some(text) => !matches!(text.as_str(), "$!" | "$$"),
+        }),
+        "test" | "[" => {
             let operands = words[1..].iter().filter(|word| word.known() != Some("]"));
             let operands: Vec<&Word> = operands.collect();
             operands.iter().any(|word| match word {
-                Word::Known(text) => matches!(text.as_str(), "-v" | "-R" | "-p"),
+                Word::Known(text) => matches!(text.as_str(), "-v" | "-R"),
                 // Quoted, it can only be an option where one is looked for.
                 Word::One(_) => match operands.as_slice() {
                     [_] => false,

@@ -60,6 +60,10 @@ struct Simple {
     variables: Vec<String>,
     words: Vec<Word>,
     redirects: bool,
+    /// After `&>`, which to sh is the end of a command and a redirection of the next.
+    parted: bool,
+    /// After `time`, which is a program to sh.
+    timed: bool,
 }
 
 impl Reader<'_, '_> {
@@ -94,6 +98,7 @@ impl Reader<'_, '_> {
                 ('&', Some('>')) => {
                     self.at += 1;
                     self.redirection(&mut simple)?;
+                    simple.parted = true;
                 }
                 ('&' | '|', Some('&' | '|')) => {
                     self.at += 2;
@@ -173,6 +178,9 @@ impl Reader<'_, '_> {
 
     /// A word in its place: an assignment, a keyword of the shell, or a word of the command.
     fn take(&mut self, word: Reading, simple: &mut Simple) -> Result<(), Unreadable> {
+        if simple.parted {
+            self.doubt("sh and bash disagree on what follows `&>`");
+        }
         if !simple.words.is_empty() {
             simple.words.push(word.into_word());
             return Ok(());
@@ -180,6 +188,10 @@ impl Reader<'_, '_> {
         // Only an unquoted name and `=` assign: `"A=b/c"` is a program in the folder `A=b`.
         let unquoted = &word.text[..word.quoted.unwrap_or(word.text.len())];
         if let Some(name) = assigned(unquoted) {
+            let appends = unquoted[name.len()..].starts_with('+');
+            if appends || simple.timed {
+                self.doubt("what is an assignment to bash is a program to sh");
+            }
             simple.variables.push(name.to_owned());
             return Ok(());
         }
@@ -193,6 +205,7 @@ impl Reader<'_, '_> {
             "for" => self.loop_variable()?,
             // With an option it is the program, which is unwrapped like others of its kind.
             "time" => {
+                simple.timed = true;
                 self.blanks();
                 if self.peek(0) == Some('-') {
                     simple.words.push(word.into_word());
@@ -224,7 +237,9 @@ impl Reader<'_, '_> {
             self.line.doubt_variable(&name.text, how);
         }
         self.blanks();
-        let ends = |char: Option<char>| matches!(char, None | Some('\n' | ';' | '&' | '|' | ')'));
+        // Where a word would begin, `#` begins a comment.
+        let ends =
+            |char: Option<char>| matches!(char, None | Some('\n' | ';' | '&' | '|' | ')' | '#'));
         if ends(self.peek(0)) {
             return Ok(());
         }
@@ -288,10 +303,20 @@ impl Reader<'_, '_> {
             operator = longer;
             self.at += 1;
         }
+        // A shell joins the lines first, and may then read another operator, or a comment.
+        if matches!(
+            (self.peek(0), self.peek(1)),
+            (Some('\\'), Some('\n')) | (Some('#'), _)
+        ) {
+            return Err(Unreadable);
+        }
         if operator == "<<" {
             let tabs = self.peek(0) == Some('-');
             self.at += usize::from(tabs);
             self.blanks();
+            if self.peek(0) == Some('#') {
+                return Err(Unreadable);
+            }
             let end = self.word()?;
             if end.unknown {
                 return Err(Unreadable);
@@ -302,11 +327,15 @@ impl Reader<'_, '_> {
         self.blanks();
         if matches!(
             self.peek(0),
-            None | Some('\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')')
+            None | Some('\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' | '#')
         ) {
             return Err(Unreadable);
         }
         let target = self.word()?;
+        // To bash `<&-` ends there: what follows is a word of the command.
+        if operator.ends_with('&') && target.text.starts_with('-') && target.text != "-" {
+            return Err(Unreadable);
+        }
         let copies = matches!(operator.as_str(), ">&" | "<&")
             && target
                 .text
@@ -353,7 +382,8 @@ impl Reader<'_, '_> {
                     // The next line belongs to this one, and both may be the end.
                     self.doubt("its here-document joins lines");
                 }
-                if expands && (line.contains("$(") || line.contains('`') || line.contains("${")) {
+                let substitutes = ["$(", "${", "$[", "`"];
+                if expands && substitutes.iter().any(|start| line.contains(start)) {
                     self.doubt("its here-document has a substitution");
                 }
             }

@@ -39,7 +39,8 @@ pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
             "" | "-" => break,
             "o" if is_known(rest) => rest = &rest[1..],
             flags if is_all(flags, "celuxnfvi") => {
-                reads_script |= option.starts_with('-') && flags.contains('c');
+                // `+c` is `-c` to bash.
+                reads_script |= flags.contains('c');
                 // `-i` reads start-up files, `-l` too: they can define anything.
                 if flags.contains(['i', 'l']) {
                     line.doubt(About::Commands, "its shell reads start-up files first");
@@ -71,7 +72,20 @@ pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
             );
             line.push(words, Part::Acts);
         }
+        (false, Some(word)) if word.known().is_none_or(is_descriptor) => {
+            line.doubt(
+                About::Commands,
+                "what its shell reads is not known before it runs",
+            );
+            line.push(words, Part::Acts);
+        }
         // A script in a file, as if it were run by its own name.
         (false, Some(_)) => line.push(words, Part::Acts),
     }
+}
+
+/// Files that stand for what the shell is handed open.
+fn is_descriptor(path: &str) -> bool {
+    let folders = ["/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"];
+    path == "/dev/stdin" || folders.iter().any(|folder| path.starts_with(folder))
 }

@@ -143,23 +143,33 @@ fn unwrap(wrapper: &Wrapper, words: Vec<Word>, inside: Inside<'_>, line: &mut Li
     let mut inner = rest.to_vec();
     if wrapper.name == "xargs" {
         let own = &words[..words.len() - rest.len()];
-        match xargs_mark(own) {
-            Some(mark) => inner = replace(inner, mark),
-            None => inner.push(Word::Some("…".to_owned())),
+        let marks = xargs_marks(own);
+        for mark in &marks {
+            inner = replace(inner, mark);
+        }
+        // Alone, `-I` puts what is read nowhere else; another option can take it back.
+        let alone = match own.get(1).and_then(Word::known) {
+            Some("-I") => own.len() == 3,
+            Some(option) => option.starts_with("-I") && own.len() == 2,
+            None => false,
+        };
+        if !alone {
+            inner.push(Word::Some("…".to_owned()));
         }
     }
     command(inner, inside.deeper(), line);
     line.push(words, Part::Surrounds);
 }
 
-/// What `xargs -I` replaces by what it reads; without it, that is added at the end.
-fn xargs_mark(own: &[Word]) -> Option<&str> {
-    own.iter()
-        .enumerate()
-        .find_map(|(index, word)| match word.known()?.strip_prefix("-I")? {
+/// What `xargs -I` may replace by what it reads; without it, that is added at the end.
+fn xargs_marks(own: &[Word]) -> Vec<&str> {
+    let marks = own.iter().enumerate().filter_map(|(index, word)| {
+        match word.known()?.strip_prefix("-I")? {
             "" => own.get(index + 1)?.known(),
             mark => Some(mark),
-        })
+        }
+    });
+    marks.filter(|mark| !mark.is_empty()).collect()
 }
 
 /// `env` takes any name before `=`, also ones that a shell would not.
@@ -195,7 +205,22 @@ fn find(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         command(inner, inside.deeper(), line);
         rest = &rest[end..];
     }
+    if words.iter().any(may_start) {
+        line.doubt(About::Commands, "a word of `find` may be `-exec`");
+    }
     line.push(words, Part::Acts);
+}
+
+/// Whether a word that is not known may become one that runs something. What begins or ends like
+/// no such word does not, unless it may become several words.
+fn may_start(word: &Word) -> bool {
+    let (text, several) = match word {
+        Word::Known(_) => return false,
+        Word::One(text) => (text, false),
+        Word::Some(text) => (text, text.contains(['$', '`', '{'])),
+    };
+    let first = text.chars().next();
+    several || first.is_none_or(|char| !(char.is_alphanumeric() || "./_".contains(char)))
 }
 
 /// Settings given to `git` itself can name programs and give commands other names.
@@ -204,7 +229,9 @@ fn git(words: Vec<Word>, line: &mut Line) {
     while let Some(option) = rest.next() {
         match option.known() {
             Some("-C" | "--git-dir" | "--work-tree" | "--namespace") => {
-                rest.next();
+                if matches!(rest.next(), Some(Word::Some(_))) {
+                    line.doubt(About::Commands, "what `git` is told is not known");
+                }
             }
             Some(option) if !option.starts_with('-') => break,
             Some(option) => {
@@ -216,7 +243,10 @@ fn git(words: Vec<Word>, line: &mut Line) {
                     );
                 }
             }
-            None => break,
+            None => {
+                line.doubt(About::Commands, "what `git` is told is not known");
+                break;
+            }
         }
     }
     line.push(words, Part::Acts);

@@ -131,6 +131,14 @@ impl Reader<'_, '_> {
                 }
             }
             Some('0'..='9' | '@' | '*' | '#' | '?' | '-' | '$' | '!') => self.at += 2,
+            // A shell joins the lines first: `$` may begin anything.
+            Some('\\') if self.peek(2) == Some('\n') => {
+                self.doubt("it breaks a line behind `$`");
+                word.unknown = true;
+                word.text.push('$');
+                self.at += 1;
+                return Ok(());
+            }
             Some(_) | None => {
                 word.text.push('$');
                 self.at += 1;

@@ -17,6 +17,7 @@ pub(crate) const WORKSPACE: &str = "/project";
 pub(crate) const PLACE: Place<'static> = Place {
     workspace: WORKSPACE,
     home: Some("/home/ada"),
+    own: &["/home/ada/.config/ward", "/var/lib/ward"],
 };
 pub(crate) const NOW: Time = Time(1_000);
 

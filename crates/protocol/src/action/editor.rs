@@ -98,6 +98,10 @@ pub struct RenameParams {
     pub position: Position,
     /// What it shall be called.
     pub name: String,
+    /// The other files that change with it; nothing is changed where one is missing here. Who leaves
+    /// them out is told which they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// Parameters of `editor.command`.

@@ -53,7 +53,10 @@ fn plan(
     }
     let ready = place.make_folders()?;
     if params.recursive {
-        let check = |below: &Path| refuse_protected(&place.relative().join(below), &params.path);
+        let check = |below: &Path| {
+            let (relative, real) = (place.relative().join(below), place.real().join(below));
+            refuse_protected(&relative, &real, &params.path)
+        };
         check_below(call, ready.folder(), place.name(), &params.path, &check)?;
     } else {
         let folder = open_folder(ready.folder(), place.name());

@@ -78,8 +78,10 @@ impl Planned {
             return Ok(());
         }
         let check = |below: &Path| {
-            refuse_protected(&self.from.relative().join(below), self.from.asked())?;
-            refuse_protected(&self.to.relative().join(below), self.to.asked())
+            [&self.from, &self.to].into_iter().try_for_each(|place| {
+                let (relative, real) = (place.relative().join(below), place.real().join(below));
+                refuse_protected(&relative, &real, place.asked())
+            })
         };
         let ready = self.from.make_folders()?;
         check_below(

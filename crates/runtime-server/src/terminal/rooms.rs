@@ -9,7 +9,7 @@ use protocol::sandbox::Tier;
 use protocol::{ErrorKind, Failure, Mode};
 use rpc::Remote;
 use sandbox::{Limits, Net, Room, RoomOptions, SandboxError, Wall};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
 use super::asking::AskGate;
 use super::guests::{Guest, Guests};
@@ -52,6 +52,8 @@ pub(crate) struct Rooms {
     workspace: PathBuf,
     settings: RoomSettings,
     gate: Option<Remote>,
+    /// Counts how often the gate said that leave was taken back.
+    reviews: watch::Sender<u64>,
     open: Mutex<Open>,
 }
 
@@ -77,8 +79,14 @@ impl Rooms {
             workspace,
             settings,
             gate,
+            reviews: watch::Sender::new(0),
             open: Mutex::default(),
         }
+    }
+
+    /// Has every connection that the gate let through asked about again.
+    pub(crate) fn review(&self) {
+        self.reviews.send_modify(|count| *count += 1);
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -146,6 +154,7 @@ impl Rooms {
                 gate: gate.clone(),
                 session: key.session.clone(),
                 guests: Arc::clone(guests),
+                reviews: self.reviews.subscribe(),
             })),
             None => self.settings.net.clone(),
         };

@@ -117,8 +117,9 @@ impl Workspace {
             base: base.fd,
             missing,
         };
-        refuse_protected(&normal(&asked), path)?;
-        refuse_protected(&place.relative, path)?;
+        let named = normal(&asked);
+        refuse_protected(&named, &self.real.join(&named), path)?;
+        refuse_protected(&place.relative, &place.real, path)?;
         Ok(place)
     }
 }
@@ -273,8 +274,11 @@ impl Drop for Ready {
     }
 }
 
+/// The detail of such a refusal that names the real path.
+pub(crate) const PROTECTED: &str = "protected";
+
 /// Refuses a path, from the workspace down, that agents may not change.
-pub(crate) fn refuse_protected(relative: &Path, asked: &str) -> Result<(), Failure> {
+pub(crate) fn refuse_protected(relative: &Path, real: &Path, asked: &str) -> Result<(), Failure> {
     let names = relative
         .components()
         .filter_map(|component| match component {
@@ -294,7 +298,8 @@ pub(crate) fn refuse_protected(relative: &Path, asked: &str) -> Result<(), Failu
         ),
     )
     .with("path", asked)
-    .with("pattern", protection.pattern))
+    .with("pattern", protection.pattern)
+    .with(PROTECTED, real.to_string_lossy().as_ref()))
 }
 
 /// The path without its `..`, as somebody reads it who knows of no links.

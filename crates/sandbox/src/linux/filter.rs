@@ -101,6 +101,9 @@ pub(crate) enum Sockets {
     PairsOnly,
     /// TCP too, to the one port that Landlock leaves open.
     PairsAndTcp,
+    /// Sockets by path too, to wait at: Landlock says where they can be made. Landlock does not see
+    /// who connects to one, so nobody does.
+    PairsAndServers,
 }
 
 /// Who keeps the bound on memory.
@@ -254,6 +257,17 @@ pub(crate) fn filter(arch: Arch, sockets: Sockets, memory: Memory) -> Vec<Instru
         }
         Sockets::PairsOnly => {
             on_argument(call!(socket), 0, Test::NoneOf(&[]), refuse);
+        }
+        Sockets::PairsAndServers => {
+            // ZeroMQ, which kernels talk over, looks for the machine's interfaces and ends its
+            // process where that fails in another way than this.
+            let no_interfaces = Verdict::Errno(libc::EOPNOTSUPP);
+            on_argument(call!(socket), 0, Test::OneOf(&[AF_NETLINK]), no_interfaces);
+            on_argument(call!(socket), 0, Test::NoneOf(&[AF_UNIX]), refuse);
+            // Of these, what is sent goes nowhere but to who is connected.
+            let stream = Test::MaskedNoneOf(SOCK_TYPE, &[SOCK_STREAM]);
+            on_argument(call!(socket), 1, stream, refuse);
+            on_argument(call!(connect), 0, Test::NoneOf(&[]), refuse);
         }
         Sockets::PairsAndTcp => {
             on_argument(call!(socket), 0, Test::NoneOf(&[AF_INET, AF_INET6]), refuse);
@@ -480,6 +494,14 @@ mod tests {
             assert_eq!(socket(tcp, 2, 1 | 0o2_004_000), Verdict::Allow);
             assert_eq!(socket(tcp, 2, 2), refused);
             assert_eq!(socket(tcp, 1, 1), refused);
+            let servers = Sockets::PairsAndServers;
+            assert_eq!(socket(servers, 1, 1 | 0o2_004_000), Verdict::Allow);
+            for (family, kind) in [(1, 2), (1, 5), (2, 1), (10, 1), (17, 3)] {
+                assert_eq!(socket(servers, family, kind), refused);
+            }
+            let connect = |sockets| verdict(arch, sockets, call!(connect), [3, 0, 16, 0, 0, 0]);
+            assert_eq!(connect(servers), refused);
+            assert_eq!(connect(tcp), Verdict::Notify);
             let multipath = [2, 1, 262, 0, 0, 0];
             assert_eq!(verdict(arch, tcp, call!(socket), multipath), refused);
             let opening = [0, 0, 0, 0x2000_0000, 0, 0];

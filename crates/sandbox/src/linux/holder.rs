@@ -167,10 +167,11 @@ fn build(plan: Plan, wire: &Wire, keep_host: bool) -> Result<Room, (Layer, Strin
     } else {
         None
     };
-    let sockets = match (plan.tier, plan.reaches_hosts) {
-        (Tier::Room, _) => Sockets::Held,
-        (Tier::Walls | Tier::None, true) => Sockets::PairsAndTcp,
-        (Tier::Walls | Tier::None, false) => Sockets::PairsOnly,
+    let sockets = match (plan.tier, plan.reaches_hosts, plan.listens) {
+        (Tier::Room, _, _) => Sockets::Held,
+        (Tier::Walls | Tier::None, true, _) => Sockets::PairsAndTcp,
+        (Tier::Walls | Tier::None, false, true) => Sockets::PairsAndServers,
+        (Tier::Walls | Tier::None, false, false) => Sockets::PairsOnly,
     };
     let wanted = on(Off::Seccomp) && plan.tier != Tier::None;
     let memory = if plan.grouped || !on(Off::Limits) {

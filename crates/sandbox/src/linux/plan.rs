@@ -88,6 +88,8 @@ pub(crate) struct Plan {
     pub(crate) grouped: bool,
     /// Whether any host may be reached.
     pub(crate) reaches_hosts: bool,
+    /// Whether somebody outside talks to what it runs, over sockets that it makes.
+    pub(crate) listens: bool,
     /// Whether its commands are held at all.
     pub(crate) trust: Trust,
 }
@@ -166,7 +168,11 @@ impl Plan {
             pids: wall.limits.pids,
             memory: wall.limits.memory,
             grouped: false,
-            reaches_hosts: wall.net != Net::None,
+            reaches_hosts: match wall.net {
+                Net::None | Net::Listening => false,
+                Net::Hosts(_) | Net::Judged(_) => true,
+            },
+            listens: wall.net == Net::Listening,
             trust: Trust::None,
         })
     }
@@ -191,6 +197,7 @@ impl Plan {
             memory: u64::MAX,
             grouped: false,
             reaches_hosts: true,
+            listens: true,
             trust: Trust::Full,
         }
     }

@@ -9,7 +9,7 @@ use super::limits::Cgroup;
 use super::plan::{Plan, Scratch};
 use super::{landlock, sys};
 use crate::error::SandboxError;
-use crate::state::StateFolder;
+use crate::state::OwnFolder;
 use crate::wall::{Limits, Net, Wall};
 
 /// Tries every layer. `state` is Ward's own folder.
@@ -37,18 +37,18 @@ pub(crate) fn probe(minimum: Tier, state: &Path) -> SandboxStatus {
 
 /// Opens an empty room for a moment.
 fn try_tier(tier: Tier, state: &Path) -> Result<(), SandboxError> {
-    let (workspace, scratch) = (StateFolder::make(state)?, StateFolder::make(state)?);
+    let (workspace, scratch) = (OwnFolder::of_room(state)?, OwnFolder::of_room(state)?);
     let limits = Limits {
         memory: 64 << 20,
         pids: 64,
         tmp: 1 << 20,
     };
     let wall = Wall {
-        workspace: workspace.path.clone(),
+        workspace: workspace.path().to_owned(),
         net: Net::None,
         limits,
     };
-    let kept = Scratch::Folder(scratch.path.clone());
+    let kept = Scratch::Folder(scratch.path().to_owned());
     launch(Plan::new(tier, &wall, &[], kept)?, || ()).map(drop)
 }
 

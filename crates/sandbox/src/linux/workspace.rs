@@ -92,7 +92,8 @@ impl Workspace {
         }
     }
 
-    fn end(&mut self) -> Vec<SetAside> {
+    /// Sets aside what is there by now that a command made; what was, since somebody was told.
+    pub(crate) fn sweep(&mut self) -> Vec<SetAside> {
         let now = self.scanner.look();
         self.known = self.set_aside(now);
         std::mem::take(&mut self.untold)
@@ -105,7 +106,19 @@ impl Workspace {
             return now;
         }
         self.untold.extend(taken);
-        self.scanner.look()
+        let mut left = self.scanner.look();
+        // A command that runs may have made something since: that is not known, and is looked at the
+        // next time.
+        let known = &self.known;
+        left.carriers.retain(|path, found| {
+            let found = Some(&*found);
+            now.carriers.get(path) == found || known.carriers.get(path) == found
+        });
+        left.links.retain(|path, target| {
+            let target = Some(&*target);
+            now.links.get(path) == target || known.links.get(path) == target
+        });
+        left
     }
 }
 
@@ -136,7 +149,7 @@ impl Stay {
     /// Ends it; what was set aside.
     pub(crate) fn end(self) -> Vec<SetAside> {
         let workspace = self.workspace.as_ref();
-        workspace.map_or_else(Vec::new, |workspace| lock(workspace).end())
+        workspace.map_or_else(Vec::new, |workspace| lock(workspace).sweep())
     }
 }
 
@@ -155,6 +168,6 @@ impl Drop for Stay {
     }
 }
 
-fn lock(workspace: &Mutex<Workspace>) -> MutexGuard<'_, Workspace> {
+pub(crate) fn lock(workspace: &Mutex<Workspace>) -> MutexGuard<'_, Workspace> {
     workspace.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::answer::Answer;
 use super::http::{self, Forward, HttpError, Request};
+use super::judge::Leave;
 use super::reach::{NoConnection, reach};
 use super::socks::{self, Reply, SocksError};
 use super::target::Target;
@@ -65,27 +66,47 @@ impl Client {
 
     /// Connects to where the client wants to go, for as long as the client waits. Notes what is
     /// refused before anyone is told.
-    async fn reach(&self, target: &Target, shared: &Shared) -> io::Result<Reached> {
+    async fn reach<'s>(&self, target: &Target, shared: &'s Shared) -> io::Result<Reached<'s>> {
+        let leave = Leave::to_be_asked(&*shared.judge);
         let connecting = reach(
             target,
-            &*shared.judge,
+            &leave,
             &*shared.resolver,
             shared.bounds.connect_deadline,
         );
-        tokio::select! {
+        let reached = tokio::select! {
             biased;
-            reached = connecting => {
-                if let Err(NoConnection::Refused(refusal)) = &reached {
-                    shared.stopped.note(&refusal.target().to_string());
-                }
-                Ok(reached)
-            }
-            () = self.hung_up() => Err(io::ErrorKind::UnexpectedEof.into()),
+            reached = connecting => reached,
+            () = self.hung_up() => return Err(io::ErrorKind::UnexpectedEof.into()),
+        };
+        if let Err(NoConnection::Refused(refusal)) = &reached {
+            shared.stopped.note(&refusal.target().to_string());
         }
+        Ok(reached.map(|upstream| (upstream, leave)))
     }
 }
 
-type Reached = Result<TcpStream, NoConnection>;
+/// A connection, and what it was let through for.
+type Reached<'s> = Result<(TcpStream, Leave<'s>), NoConnection>;
+
+/// Relays for as long as there is leave; without it both ends are closed, and that is noted.
+async fn while_allowed(
+    relayed: impl Future<Output = io::Result<()>>,
+    leave: Leave<'_>,
+    target: &Target,
+    shared: &Shared,
+) -> io::Result<()> {
+    // The ends are closed when this comes back: what was stopped is noted by then.
+    let taken_back = async {
+        leave.taken_back().await;
+        shared.stopped.note(&target.to_string());
+    };
+    tokio::select! {
+        biased;
+        ended = relayed => ended,
+        () = taken_back => Ok(()),
+    }
+}
 
 async fn serve_http(mut client: Client, shared: &Shared) -> io::Result<()> {
     let whole_head = http_head(&mut client, shared.bounds.head_bytes);
@@ -100,16 +121,21 @@ async fn serve_http(mut client: Client, shared: &Shared) -> io::Result<()> {
     let early = client.said.split_off(end);
     match http::parse(&client.said) {
         Ok(Request::Connect(target)) => match client.reach(&target, shared).await? {
-            Ok(upstream) => {
+            Ok((upstream, leave)) => {
                 let mut stream = client.stream;
                 let established = b"HTTP/1.1 200 Connection established\r\n\r\n";
                 stream.write_all(established).await?;
-                relay::tunnel(stream, upstream, &early, shared.bounds.idle).await
+                let tunnel = relay::tunnel(stream, upstream, &early, shared.bounds.idle);
+                while_allowed(tunnel, leave, &target, shared).await
             }
             Err(failed) => Answer::from(failed).send(client.stream).await,
         },
         Ok(Request::Forward(request)) => match client.reach(&request.target, shared).await? {
-            Ok(upstream) => forward(client.stream, upstream, request, &early, shared).await,
+            Ok((upstream, leave)) => {
+                let target = request.target.clone();
+                let forward = forward(client.stream, upstream, request, &early, shared);
+                while_allowed(forward, leave, &target, shared).await
+            }
             Err(failed) => Answer::from(failed).send(client.stream).await,
         },
         Err(error) => {
@@ -175,10 +201,11 @@ async fn serve_socks(mut client: Client, shared: &Shared) -> io::Result<()> {
     };
     let early = client.said.split_off(end);
     let reply = match client.reach(&target, shared).await? {
-        Ok(upstream) => {
+        Ok((upstream, leave)) => {
             let mut stream = client.stream;
             stream.write_all(&Reply::Succeeded.bytes()).await?;
-            return relay::tunnel(stream, upstream, &early, shared.bounds.idle).await;
+            let tunnel = relay::tunnel(stream, upstream, &early, shared.bounds.idle);
+            return while_allowed(tunnel, leave, &target, shared).await;
         }
         Err(NoConnection::Refused(_)) => Reply::NotAllowed,
         Err(NoConnection::Unreachable(..)) => Reply::Refused,

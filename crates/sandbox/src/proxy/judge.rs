@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 
 use super::hosts::HostList;
 use super::target::Target;
@@ -20,6 +21,60 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Judge: fmt::Debug + Send + Sync {
     /// The verdict on `target`. Takes as long as it needs, without blocking the thread.
     fn judge<'a>(&'a self, target: &'a Target) -> Pending<'a, Verdict>;
+
+    /// How often leave was taken back so far. Looked at before a connection is judged, so that what
+    /// is taken back while it is being made is not missed.
+    fn reviews(&self) -> u64 {
+        0
+    }
+
+    /// Comes back when a connection that was judged after so many reviews may stay open no longer:
+    /// one of these targets, which it was let through for, has no leave left. Never, where a verdict
+    /// is for good.
+    fn taken_back<'a>(&'a self, reviews: u64, targets: &'a [Target]) -> Pending<'a, ()> {
+        let (_, _) = (reviews, targets);
+        Box::pin(std::future::pending())
+    }
+}
+
+/// What one connection was let through for.
+#[derive(Debug)]
+pub(super) struct Leave<'j> {
+    judge: &'j dyn Judge,
+    reviews: u64,
+    targets: Mutex<Vec<Target>>,
+}
+
+impl<'j> Leave<'j> {
+    /// Before it is judged.
+    pub(super) fn to_be_asked(judge: &'j dyn Judge) -> Self {
+        Self {
+            judge,
+            reviews: judge.reviews(),
+            targets: Mutex::default(),
+        }
+    }
+
+    /// Comes back when it is taken back.
+    pub(super) async fn taken_back(self) {
+        let targets = self.targets.into_inner();
+        // Nothing panics while it is held.
+        let targets = targets.unwrap_or_else(PoisonError::into_inner);
+        self.judge.taken_back(self.reviews, &targets).await;
+    }
+}
+
+impl Judge for Leave<'_> {
+    fn judge<'a>(&'a self, target: &'a Target) -> Pending<'a, Verdict> {
+        Box::pin(async move {
+            let verdict = self.judge.judge(target).await;
+            if verdict == Verdict::Allowed {
+                let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+                targets.push(target.clone());
+            }
+            verdict
+        })
+    }
 }
 
 /// What was decided.

@@ -1,11 +1,12 @@
 //! A connection that is held while somebody is asked.
 
 use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::super::{Bounds, Judge, Pending, Target, Verdict};
 use super::harness::{PATIENCE, TestProxy, Web};
@@ -99,6 +100,56 @@ fn dropping_the_handle_withdraws_what_is_asked() {
     drop(proxy);
     question.answer.closed_within_patience();
     assert!(matches!(client.read(&mut [0]), Ok(0) | Err(_)));
+}
+
+/// Lets everything through until its word is taken back.
+#[derive(Debug)]
+struct Fickle(watch::Sender<u64>);
+
+impl Judge for Fickle {
+    fn judge<'a>(&'a self, _: &'a Target) -> Pending<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::Allowed))
+    }
+
+    fn reviews(&self) -> u64 {
+        *self.0.borrow()
+    }
+
+    fn taken_back<'a>(&'a self, reviews: u64, targets: &'a [Target]) -> Pending<'a, ()> {
+        let targets: Vec<String> = targets.iter().map(Target::to_string).collect();
+        Box::pin(async move {
+            let mut counted = self.0.subscribe();
+            counted.wait_for(|count| *count != reviews).await.unwrap();
+            assert_eq!(targets.len(), 2, "{targets:?}");
+        })
+    }
+}
+
+#[test]
+fn a_connection_is_closed_at_both_ends_when_its_leave_is_taken_back() {
+    let there = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = there.local_addr().unwrap().port();
+    let judge = Arc::new(Fickle(watch::Sender::new(0)));
+    // Judged as a name, and as the address that is not public.
+    let names: &[(&str, &[&str])] = &[("dev.test", &["127.0.0.1"])];
+    let proxy = TestProxy::with(Arc::clone(&judge) as _, names, Bounds::default());
+    let mut client = proxy.client();
+    write!(client, "CONNECT dev.test:{port} HTTP/1.1\r\n\r\n").unwrap();
+    let (mut upstream, _) = there.accept().unwrap();
+    upstream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let established = b"HTTP/1.1 200 Connection established\r\n\r\n";
+    let mut said = vec![0; established.len()];
+    client.read_exact(&mut said).unwrap();
+    assert_eq!(said, established);
+    client.write_all(b"ping").unwrap();
+    let mut heard = [0; 4];
+    upstream.read_exact(&mut heard).unwrap();
+    assert_eq!(&heard, b"ping");
+
+    judge.0.send_replace(1);
+    assert!(matches!(client.read(&mut [0]), Ok(0) | Err(_)));
+    assert!(matches!(upstream.read(&mut [0]), Ok(0) | Err(_)));
+    assert_eq!(proxy.stopped(), [format!("dev.test:{port}")]);
 }
 
 trait ClosedWithinPatience {
