@@ -53,6 +53,21 @@ test("each end has its own exit code", limit, async (t) => {
   assert.equal(cancelled.code, 130, cancelled.stderr);
 });
 
+test("with --ask wait it waits for a person, whose yes lets it go on", limit, async (t) => {
+  const at = await place(t);
+  const outside = join(at.home, "out.txt");
+  let answered;
+  const done = await ward(at, ["run", "--ask", "wait", `write ${outside}: Hello`], {
+    onOutput: (_, { stderr }) => {
+      const asked = /ward approvals show ([0-9a-f]{28})/.exec(stderr);
+      if (asked) answered ??= ward(at, ["approvals", "allow", asked[1]]);
+    },
+  });
+  assert.equal(done.code, 0, done.stderr);
+  assert.equal((await answered).stdout, "allowed.\n");
+  assert.equal(await readFile(outside, "utf8"), "Hello");
+});
+
 test("every event is a line of JSON, and standard input is part of the task", limit, async (t) => {
   const at = await place(t);
   const done = await ward(at, ["run", "--json", "-"], { input: "list the files\n" });

@@ -2,28 +2,14 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { limit } from "./host.mjs";
-import { says, results, scripted } from "./scripted.mjs";
-import { is, serve } from "./served.mjs";
-
-/** A Ward with a scripted model, and files in its workspace. */
-async function talk(t, turns, { files = {}, roles = {}, settings } = {}) {
-  const model = await scripted(t, turns);
-  const it = await serve(t, {
-    more: model.more,
-    prepare: async ({ home, workspace }) => {
-      await mkdir(join(home, ".config/ward/roles"), { recursive: true });
-      for (const [name, text] of Object.entries(files)) await writeFile(join(workspace, name), text);
-      for (const [name, text] of Object.entries(roles)) await writeFile(join(home, `.config/ward/roles/${name}.md`), text);
-      if (settings) await writeFile(join(home, ".config/ward/settings.toml"), settings);
-    },
-  });
-  return { ...it, asked: model.asked };
-}
+import { says, results } from "./scripted.mjs";
+import { is } from "./served.mjs";
+import { talk } from "./talk.mjs";
 
 test("parallel calls run at once, and their results go back in the order called", limit, async (t) => {
   const it = await talk(t, [
@@ -100,6 +86,50 @@ test("a message that comes while the agent works is told to the model in its nex
   await told.until(is("session.completed"));
   assert.deepEqual(it.asked[1].messages.map((message) => message.role), ["system", "user", "assistant", "tool", "user"]);
   assert.equal(it.asked[1].messages.at(-1).content, "and hurry");
+});
+
+test("words that come in one piece are told in a few events, and told before the next piece comes", limit, async (t) => {
+  const words = Array.from({ length: 200 }, (_, number) => `word${number} `);
+  let heard;
+  const first = new Promise((resolve) => (heard = resolve));
+  const it = await talk(t, [
+    async (body, response) => {
+      const piece = (word, finish = null) =>
+        `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: body.model, choices: [{ index: 0, delta: { content: word }, finish_reason: finish }] })}\n\n`;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.cork();
+      for (const word of words) response.write(piece(word));
+      response.uncork();
+      await first;
+      response.write(piece("and more.", "stop"));
+      response.end("data: [DONE]\n\n");
+    },
+  ]);
+  const told = await it.tell("POST", "/sessions", { input: "go", stream: true });
+  const said = () => told.events.filter(is("text.delta")).map((event) => event.data.text);
+  await told.until(() => said().join("") === words.join(""));
+  const events = said().length;
+  assert.ok(events <= 10, `${events} events for ${words.length} words`);
+  heard();
+  await told.until(is("session.completed"));
+  assert.equal(said().join(""), `${words.join("")}and more.`);
+});
+
+test("a picture reaches a model that takes it, and the offline model says that it sees none", limit, async (t) => {
+  const it = await talk(t, [says("A dot.")]);
+  const picture = { media_type: "image/png", base64: "iVBORw0KGgo=" };
+  const seen = await it.call("POST", "/sessions", { input: { text: "", images: [picture] } });
+  assert.deepEqual([seen.body.output, seen.body.title], ["A dot.", "A picture"]);
+  assert.deepEqual(it.asked[0].messages.at(-1), {
+    role: "user",
+    content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }],
+  });
+  const blind = await it.call("POST", "/sessions", { input: { text: "list the files", images: [picture] }, model: "offline" });
+  const { body } = await it.call("GET", `/sessions/${blind.body.session_id}`);
+  assert.equal(body.turns, 2);
+  const told = await it.tell("GET", `/sessions/${blind.body.session_id}/events`);
+  const said = await told.until(is("message.completed"));
+  assert.equal(said.data.text, "I do not see pictures, so I go by your words alone. I will list the files here.");
 });
 
 test("an answer that breaks off is a failure, never a shorter answer, and can be tried again", limit, async (t) => {
@@ -181,7 +211,8 @@ test("a sub-agent works with no more authority than who called it, and its quest
   const told = await it.tell("POST", "/sessions", { id: "lead", input: "go", role: "lead", stream: true });
   const asked = await told.until(is("permission.requested"));
   assert.deepEqual([asked.data.child, asked.data.call_id, asked.data.approval.role], ["lead-1", "call_1_0", "writer"]);
-  await it.until("/sessions/lead", (session) => session.state === "waiting");
+  const waiting = await it.until("/sessions/lead", (session) => session.state === "waiting");
+  assert.deepEqual(waiting.approvals, [asked.data.approval_id]);
   const answer = { decision: "allow", scope: "once", digest: asked.data.approval.digest };
   assert.equal((await it.call("POST", `/approvals/${asked.data.approval_id}`, answer)).status, 200);
   const end = await told.until(is("session.completed"));
@@ -289,7 +320,14 @@ test("an agent's token begins sessions in its own role and mode, and sees no oth
   assert.deepEqual([mine.status, mine.body.role], [200, "architect"]);
   assert.match(mine.body.actor, /^agent:/);
   assert.match(results(it.asked[1])[0][1], /no tool `fs_write` for the role `architect`/);
-  assert.equal((await agent("PATCH", "/sessions/mine", { role: "backend" })).status, 403);
+  const title = "Mine.";
+  for (const change of [{ role: "backend" }, { mode: "full" }, { model: "offline" }]) {
+    assert.equal((await agent("PATCH", "/sessions/mine", change)).status, 403);
+    assert.equal((await agent("PATCH", "/sessions/mine", { ...change, title })).status, 403);
+    assert.equal((await agent("POST", "/sessions/mine/messages", { ...change, input: "go" })).status, 403);
+  }
+  const named = (await agent("PATCH", "/sessions/mine", { title })).body;
+  assert.deepEqual([named.title, named.role, named.mode, named.model], [title, mine.body.role, mine.body.mode, mine.body.model]);
   await it.call("POST", "/sessions", { id: "theirs", input: "go" });
   assert.equal((await agent("GET", "/sessions/theirs")).status, 404);
   assert.deepEqual((await agent("GET", "/sessions")).body.sessions.map((one) => one.session_id), ["mine"]);

@@ -152,6 +152,10 @@ test("a fork knows the conversation up to an event and leaves the first as it wa
   await it.call("POST", "/sessions/trunk/messages", { input: "write a.txt: two" });
   const { status, body: fork } = await it.call("POST", "/sessions/trunk/fork", { at });
   assert.equal(status, 201);
+  const took = first.events.filter(is("usage")).at(-1).data.total;
+  assert.deepEqual([fork.turns, fork.usage], [2, took], "what came later is not its own");
+  const beyond = await it.call("POST", "/sessions/trunk/fork", { at: 10_000 });
+  assert.deepEqual([beyond.status, beyond.body.kind], [400, "invalid_params"]);
   const told = await it.tell("GET", `/sessions/${fork.session_id}/events`);
   await told.until(is("tool.output"));
   assert.deepEqual(told.events[0].data.forked_from, "trunk");
@@ -192,7 +196,9 @@ test("bad input is refused before anything begins, with what is wrong and where"
     [{ input: "x", id: "../x" }, 400, "invalid_params"],
     [{ input: "x", workspace: "/nowhere" }, 404, "not_a_directory"],
     [{ input: "x", mood: "bad" }, 400, "invalid_params"],
-    [{ input: { text: "x", images: [{ media_type: "text/html", base64: "" }] } }, 400, "invalid_params"],
+    [{ input: { text: "x", images: [{ media_type: "text/html", base64: "eA==" }] } }, 400, "invalid_params"],
+    [{ input: { text: "x", images: [{ media_type: "image/png", base64: "" }] } }, 400, "invalid_params"],
+    [{ input: { text: "x", images: [{ media_type: "image/png", base64: "no base64!" }] } }, 400, "invalid_params"],
     [{ input: "x".repeat(2 << 20) }, 413, "too_large"],
   ];
   for (const [body, code, kind] of refusals) {
@@ -201,6 +207,9 @@ test("bad input is refused before anything begins, with what is wrong and where"
       assert.deepEqual([refused.status, refused.body.code, refused.body.kind], [code, code, kind], JSON.stringify(body).slice(0, 80));
     }
   }
+  const wrong = await it.call("POST", "/sessions", { input: { words: "x" } });
+  assert.equal(wrong.body.field, "input");
+  assert.match(wrong.body.error, /expected text, or an object with `text` and `images`/);
   assert.equal((await it.call("GET", "/sessions")).body.sessions.length, 0);
   assert.equal((await it.call("GET", "/sessions/none")).status, 404);
   assert.equal((await it.call("POST", "/sessions/none/messages", { input: "x" })).status, 404);

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use protocol::Failure;
-use protocol::session::{Compacted, SessionEvent, Usage};
+use protocol::session::{Compacted, Limits, SessionEvent, StopReason, Usage};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{self, Agent};
+use crate::agent::Agent;
 use crate::journal::Page;
 use crate::provider::{Delta, Message, Origin, Part, Role, ToolChoice, TurnRequest, Wire};
+use crate::run::InTime;
 use crate::runner::Inner;
 use crate::session::Session;
 use crate::session::history::{Entry, Said};
@@ -23,35 +24,49 @@ const ASKED: &str = "Sum up the conversation below for yourself, so that you can
 what was asked, what was found and decided, what was done to which files, what is still to do. \
 Write only the summary.";
 
+/// Whether a conversation is shorter now.
+pub(crate) enum Shorter {
+    Yes,
+    /// There is too little of it.
+    No,
+    /// The agent stops instead.
+    Stop(StopReason),
+}
+
 impl<S: Store> Inner<S> {
-    /// Makes the conversation shorter. Whether it could.
+    /// Makes the conversation shorter, in the time that there is.
     pub(crate) async fn compact(
         &self,
         session: &Session,
         agent: &Agent,
+        limits: &Limits,
         cancel: &CancellationToken,
-    ) -> Result<bool, Failure> {
-        let (untold, all) = {
+    ) -> Result<Shorter, Failure> {
+        let (before, untold, all) = {
             let mut pen = session.pen.lock().await;
             let history = self.history(session, &mut pen).await?;
-            (history.untold(), history.all().to_vec())
+            let before = history.summary().map(str::to_owned);
+            (before, history.untold(), history.all().to_vec())
         };
         let Some(keep) = keep_from(&all[untold..]).map(|keep| untold + keep) else {
-            return Ok(false);
+            return Ok(Shorter::No);
         };
-        let old = &all[untold..keep];
+        let old = transcript(before.as_deref(), &all[untold..keep]);
         let (summary, usage) = match agent.resolved.provider.wire() {
             // It reads only what was asked last.
             Wire::Offline => (None, Usage::default()),
             Wire::Anthropic | Wire::Responses | Wire::Chat | Wire::Gemini => {
-                match self.sum_up(session, agent, old, cancel).await {
-                    Ok((text, usage)) => (Some(text), usage),
-                    Err(failure) if failure.kind == protocol::ErrorKind::Cancelled => {
-                        return Err(failure);
+                let summed = self.sum_up(session, agent, old, cancel);
+                match self.in_time(session, limits, summed).await {
+                    InTime::Late => return Ok(Shorter::Stop(StopReason::TimeLimit)),
+                    InTime::Done(Ok((text, usage))) => (Some(text), usage),
+                    InTime::Done(Err(_)) if cancel.is_cancelled() => {
+                        return Ok(Shorter::Stop(StopReason::Cancelled));
                     }
-                    Err(failure) => {
+                    InTime::Done(Err(failure)) => {
                         tracing::warn!(%failure, "older turns are dropped without a summary");
-                        (None, Usage::default())
+                        // What there was of one is not worse than before.
+                        (before, Usage::default())
                     }
                 }
             }
@@ -68,31 +83,32 @@ impl<S: Store> Inner<S> {
         let mut pen = session.pen.lock().await;
         let history = self.history(session, &mut pen).await?;
         self.write(session, history, page, |progress| {
-            progress.usage += usage;
-            progress.cost = progress.cost.zip(cost).map(|(one, other)| one + other);
+            progress.spend(usage, cost);
         })
         .await?;
-        Ok(true)
+        drop(pen);
+        self.spend_above(session, usage, cost).await?;
+        Ok(Shorter::Yes)
     }
 
     async fn sum_up(
         &self,
         session: &Session,
         agent: &Agent,
-        old: &[Said],
+        old: String,
         cancel: &CancellationToken,
     ) -> Result<(String, Usage), Failure> {
         let request = TurnRequest {
             model: agent.resolved.model.clone(),
             instructions: ASKED.to_owned(),
-            messages: vec![Arc::new(Message::user(transcript(old)))],
+            messages: vec![Arc::new(Message::user(old))],
             tool_choice: ToolChoice::None,
             cache_key: Some(session.id.clone()),
             ..TurnRequest::default()
         };
         let mut deltas = agent.resolved.provider.turn(request, cancel.clone());
         while let Some(delta) = deltas.next().await {
-            if let Delta::Done(turn) = delta.map_err(agent::failure)? {
+            if let Delta::Done(turn) = delta.map_err(|error| self.failure(error))? {
                 return Ok((turn.message.text(), turn.usage));
             }
         }
@@ -116,7 +132,8 @@ fn keep_from(told: &[Said]) -> Option<usize> {
         .or_else(|| assistants.min_by_key(|place| place.abs_diff(half)))
 }
 
-fn transcript(old: &[Said]) -> String {
+/// What is to be summed up: what was before, and the turns since.
+fn transcript(before: Option<&str>, old: &[Said]) -> String {
     let mut text = String::new();
     for said in old {
         let who = match &said.message.origin {
@@ -138,7 +155,14 @@ fn transcript(old: &[Said]) -> String {
     }
     // The latest matters most.
     let from = text.ceil_char_boundary(text.len().saturating_sub(SHOWN));
-    text.split_off(from)
+    let latest = text.split_off(from);
+    match before {
+        // Of what was before nothing else is left, so it is never cut away.
+        Some(before) => {
+            format!("What was said before, in short:\n\n{before}\n\n{latest}")
+        }
+        None => latest,
+    }
 }
 
 fn head(text: &str, most: usize) -> &str {

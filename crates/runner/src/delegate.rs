@@ -40,65 +40,69 @@ impl<S: Store> Inner<S> {
             Made::Now => {
                 let Asked { role, task } = arguments(call)?;
                 let record = session.record().clone();
-                let beginning = self.child(&record, id, role, task).await?;
+                let bounds = session.bounds().clone();
+                let beginning = self.child(&record, &bounds, id, role, task).await?;
                 let above = Some((Arc::clone(session), call.call_id.clone()));
                 self.begin(beginning, above).await?
             }
         };
-        self.wait_for(session, &child, guard, cancel).await
+        self.wait_for(&child, guard, cancel).await
     }
 
     async fn wait_for(
         &self,
-        session: &Session,
         child: &Arc<Session>,
         guard: &Call,
         cancel: &CancellationToken,
     ) -> Result<String, Failure> {
         let mut status = child.follow();
         let mut cancelled = false;
-        let end = loop {
+        loop {
             let now = status.borrow_and_update().clone();
-            if now.ends > 0 {
-                break now.last;
-            }
             // It asks: then so does the call that waits for it.
             match now.state {
-                SessionState::Waiting => guard.asks(&child.id),
-                SessionState::Running | SessionState::Idle | SessionState::Failed => {
-                    guard.answered(&child.id);
-                }
+                SessionState::Waiting => guard.asks_below(child),
+                SessionState::Running => guard.answered_below(),
+                SessionState::Idle | SessionState::Failed => break,
             }
             tokio::select! {
-                changed = status.changed() => if changed.is_err() { break None },
+                changed = status.changed() => if changed.is_err() { break },
                 () = cancel.cancelled(), if !cancelled => {
                     cancelled = true;
                     child.cancel();
                 }
             }
-        };
-        {
-            // What it took is taken from what this one may use.
-            let spent = child.record().progress.clone();
-            let mut record = session.record();
-            record.progress.usage += spent.usage;
-            record.progress.cost = match (record.progress.cost, spent.cost) {
-                (Some(one), Some(other)) => Some(one + other),
-                (one, other) => one.or(other),
-            };
         }
-        match end.as_deref() {
+        self.came_of(child).await
+    }
+
+    /// What came of a sub-agent's task, once it has stopped.
+    pub(crate) async fn came_of(&self, child: &Session) -> Result<String, Failure> {
+        match self.last(child).await? {
             Some(End::Completed(completed)) => Ok(
                 serde_json::json!({"stop": completed.stop, "output": completed.output}).to_string(),
             ),
-            Some(End::Failed(failed)) => Err(Failure::new(failed.kind, failed.error.clone())),
-            None => Err(not_begun()),
+            Some(End::Failed(failed)) if failed.kind != ErrorKind::Interrupted => {
+                Err(Failure::new(failed.kind, failed.error))
+            }
+            Some(End::Failed(_)) => Err(Failure::new(
+                ErrorKind::Interrupted,
+                format!(
+                    "Ward ended while the agent that you called worked on this, in the session `{}`. Nobody knows how far it came: look at what it did before you call it again.",
+                    child.id
+                ),
+            )),
+            None => Err(Failure::new(
+                ErrorKind::Interrupted,
+                "The session of the agent that you called is gone, and what it said with it. Look at what it did before you call it again.",
+            )),
         }
     }
 
     async fn child(
         &self,
         parent: &Record,
+        bounds: &Limits,
         id: String,
         role: String,
         task: String,
@@ -107,20 +111,18 @@ impl<S: Store> Inner<S> {
         parents.push(parent.progress.role.clone());
         let spent = &parent.progress;
         let left = Limits {
+            // Those of a role are its own: it may let others work longer than it does itself.
             turns: spent
                 .limits
                 .turns
                 .map(|turns| turns.saturating_sub(spent.turns)),
-            tokens: spent
-                .limits
+            tokens: bounds
                 .tokens
                 .map(|tokens| tokens.saturating_sub(spent.usage.total())),
-            cost: spent
-                .limits
+            cost: bounds
                 .cost
                 .map(|cost| (cost - spent.dollars().unwrap_or(0.0)).max(0.0)),
-            seconds: spent
-                .limits
+            seconds: bounds
                 .seconds
                 .map(|seconds| seconds.saturating_sub(spent.worked_ms / 1000)),
         };
@@ -177,6 +179,12 @@ impl<S: Store> Inner<S> {
             Some(model) => model,
             None => record.progress.model.clone(),
         };
+        let mut next = record.clone();
+        next.progress.role.clone_from(&asked.role);
+        next.progress.parents.clone_from(&parents);
+        next.progress.model.clone_from(&model);
+        // Before anything is handed over: a model that cannot be had, or whose price is not known.
+        self.agent(&next).await?;
         let changed = SessionEvent::Changed(Changed {
             role: Some(asked.role.clone()),
             model: (model != record.progress.model).then(|| model.clone()),

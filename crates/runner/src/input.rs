@@ -1,7 +1,9 @@
 //! What people say to agents: looked at before anything begins, and made into messages.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use gate::Actor;
-use protocol::session::{Input, Origin, Received, SessionEvent};
+use protocol::session::{Input, Limits, Origin, Received, SessionEvent};
 use protocol::{ErrorKind, Failure};
 
 use crate::provider::{Message, Part};
@@ -62,13 +64,24 @@ pub(crate) fn message(input: &Input, origin: Origin) -> Result<(Message, String)
             )
             .with("field", "input.images"));
         }
+        if image.base64.is_empty() || BASE64_STANDARD.decode(&image.base64).is_err() {
+            return Err(Failure::new(
+                ErrorKind::InvalidParams,
+                "The bytes of a picture are base64, in one piece and padded.",
+            )
+            .with("field", "input.images"));
+        }
     }
     let mut message = Message::user(text.clone());
     message.origin = origin;
     message
         .content
         .extend(images.iter().cloned().map(Part::Image));
-    Ok((message, title_of(text)))
+    let title = match text.trim() {
+        "" => "A picture".to_owned(),
+        text => title_of(text),
+    };
+    Ok((message, title))
 }
 
 pub(crate) fn nothing_said() -> Failure {
@@ -77,6 +90,18 @@ pub(crate) fn nothing_said() -> Failure {
         "`input` says nothing. Say what the agent shall do.",
     )
     .with("field", "input")
+}
+
+/// Limits that somebody can mean.
+pub(crate) fn checked_limits(limits: &Limits) -> Result<(), Failure> {
+    match limits.cost {
+        Some(cost) if cost.is_nan() || cost < 0.0 => Err(Failure::new(
+            ErrorKind::InvalidParams,
+            format!("`limits.cost` is {cost}. It is a number of dollars, 0 or more."),
+        )
+        .with("field", "limits.cost")),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The first line, in a length that fits a list.

@@ -11,7 +11,7 @@ use crate::runner::Inner;
 use crate::session::history::{Entry, History};
 use crate::session::lately::Fresh;
 use crate::session::record::{Progress, Record};
-use crate::session::{Session, stream};
+use crate::session::{End, Session, stream};
 
 /// How many events are read at a time.
 const PAGE: usize = 256;
@@ -79,7 +79,8 @@ impl<S: Store> Inner<S> {
         page: Page,
         change: impl FnOnce(&mut Progress),
     ) -> Result<Seq, Failure> {
-        let mut progress = session.record().progress.clone();
+        let before = session.record().progress.clone();
+        let mut progress = before.clone();
         change(&mut progress);
         progress.updated_at = now().0;
         let mut batch = Vec::with_capacity(3);
@@ -91,16 +92,12 @@ impl<S: Store> Inner<S> {
                 events: page.entries.iter().map(kept).collect::<Result<_, _>>()?,
             });
         }
-        let is_new = {
-            let record = session.record();
-            let old = &record.progress;
-            let updated_at = old.updated_at;
-            *old != (Progress {
-                updated_at,
+        let is_same = before
+            == Progress {
+                updated_at: before.updated_at,
                 ..progress.clone()
-            })
-        };
-        if is_new {
+            };
+        if !is_same {
             batch.push(index(&Listed::Moved {
                 id: session.id.clone(),
                 progress: Box::new(progress.clone()),
@@ -110,7 +107,13 @@ impl<S: Store> Inner<S> {
         for entry in page.entries {
             history.add(entry);
         }
-        session.record().progress = progress;
+        let mut record = session.record();
+        // These go on while something is written.
+        progress.worked_ms = record.progress.worked_ms;
+        if progress.state == before.state {
+            progress.state = record.progress.state;
+        }
+        record.progress = progress;
         Ok(head)
     }
 
@@ -224,6 +227,39 @@ impl<S: Store> Inner<S> {
                 format!("The history of this session cannot be read: {error}."),
             )),
             None => Ok(entries),
+        }
+    }
+
+    /// How a session stopped last, if nothing runs of it. Read when it is asked for: what was said
+    /// last can be long, and there are many sessions.
+    pub(crate) async fn last(&self, session: &Session) -> Result<Option<End>, Failure> {
+        if let Some(failed) = session.unwritten() {
+            return Ok(Some(End::Failed(failed)));
+        }
+        if !session.is_settled() {
+            return Ok(None);
+        }
+        let mut most = 4;
+        loop {
+            let events = self.gate.store().tail(&session.stream, most).await;
+            let events = events.map_err(unwritten)?;
+            let is_all = events.len() < most;
+            for event in events.into_iter().rev() {
+                match SessionEvent::read(&event.kind, event.data) {
+                    Some(SessionEvent::Completed(completed)) => {
+                        return Ok(Some(End::Completed(completed)));
+                    }
+                    Some(SessionEvent::Failed(failed)) => return Ok(Some(End::Failed(failed))),
+                    // What becomes of a session that rests, or what a newer Ward wrote.
+                    Some(SessionEvent::Changed(_)) | None => {}
+                    // A conversation that was forked and has not run yet.
+                    Some(_) => return Ok(None),
+                }
+            }
+            if is_all {
+                return Ok(None);
+            }
+            most *= 8;
         }
     }
 

@@ -25,6 +25,7 @@ mod calls;
 mod compact;
 mod cut;
 mod delegate;
+mod fork;
 mod input;
 mod journal;
 mod place;
@@ -33,6 +34,7 @@ pub mod provider;
 mod resume;
 mod run;
 mod runner;
+mod say;
 mod session;
 mod turn;
 

@@ -30,7 +30,7 @@ impl<S: Store> Inner<S> {
     }
 
     /// Waits until there is the runtime that was chosen. Whether there is; not, where the session
-    /// was cancelled meanwhile.
+    /// was cancelled meanwhile. An id that is no runtime's, and never was, is not waited for.
     pub(crate) async fn ready(
         &self,
         session: &Session,
@@ -49,6 +49,14 @@ impl<S: Store> Inner<S> {
         let Some(elsewhere) = self.gate.elsewhere() else {
             return self.choose(&record, &choice).map(|_| true);
         };
+        // Ids are made by Ward: one that nobody ever had will not come.
+        let person = record.actor.person();
+        let may_come = match &choice {
+            RuntimeChoice::Id(id) => {
+                record.progress.runtime_id.is_some() || elsewhere.is_known(person, id)
+            }
+            RuntimeChoice::Need(_) => true,
+        };
         let mut changes = elsewhere.changes();
         let mut told = false;
         loop {
@@ -59,7 +67,11 @@ impl<S: Store> Inner<S> {
                     return Ok(true);
                 }
                 Err(failure)
-                    if matches!(failure.kind, ErrorKind::NoRuntime | ErrorKind::RuntimeAway) =>
+                    if may_come
+                        && matches!(
+                            failure.kind,
+                            ErrorKind::NoRuntime | ErrorKind::RuntimeAway
+                        ) =>
                 {
                     if !told {
                         told = true;

@@ -53,6 +53,12 @@ impl Models {
 }
 
 impl Model {
+    /// Whether it is known what this much or that costs.
+    #[must_use]
+    pub fn has_price(&self) -> bool {
+        self.cost(&Usage::default()).is_some()
+    }
+
     /// What this much costs, in millionths of a dollar; nothing where the price is not known.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Option<u64> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use protocol::session::{
     Completed, Limits, MessageCompleted, Origin, SessionEvent, SessionState, StopReason,
-    TurnDropped, UsageTold,
+    TurnDropped, Usage, UsageTold,
 };
 use protocol::{ErrorKind, Failure};
 use store::Store;
@@ -14,11 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, least};
 use crate::calls::Made;
+use crate::compact::Shorter;
 use crate::journal::Page;
 use crate::provider::{Stop, ToolCall, Turn};
 use crate::runner::Inner;
+use crate::session::Session;
 use crate::session::history::{Entry, Said};
-use crate::session::{End, Session};
+use crate::session::record::Progress;
 
 /// How often a turn that came to nothing is asked for again.
 const AGAIN: usize = 2;
@@ -45,7 +47,7 @@ impl<S: Store> Inner<S> {
                 Ok(false) => {}
                 Err(failure) => {
                     tracing::error!(%failure, session = session.id, "the end of a session could not be written");
-                    session.end(End::Failed(failure.into()));
+                    session.end_unwritten(failure.into());
                     return;
                 }
             }
@@ -66,6 +68,7 @@ impl<S: Store> Inner<S> {
         let open = self.open_calls(session).await?;
         if !open.is_empty() {
             let limits = least(&agent.limits, &record.progress.limits);
+            session.bounds().clone_from(&limits);
             if let Some(stop) = self
                 .do_calls(session, &agent, &limits, &open, made, cancel)
                 .await?
@@ -85,7 +88,9 @@ impl<S: Store> Inner<S> {
                 agent = self.agent(&record).await?;
             }
             let limits = least(&agent.limits, &record.progress.limits);
-            if let Some(stop) = reached(&limits, &record) {
+            session.bounds().clone_from(&limits);
+            let stop = reached(&limits, &record.progress).or_else(|| used_up_above(session));
+            if let Some(stop) = stop {
                 return Ok(stop);
             }
             let (messages, calls) = {
@@ -111,10 +116,11 @@ impl<S: Store> Inner<S> {
                         shorter += 1;
                         self.drop_turn(session, Vec::new(), "the conversation is too long")
                             .await?;
-                        if self.compact(session, &agent, cancel).await? {
-                            continue;
+                        match self.compact(session, &agent, &limits, cancel).await? {
+                            Shorter::Yes => continue,
+                            Shorter::No => return Err(failure),
+                            Shorter::Stop(stop) => return Ok(stop),
                         }
-                        return Err(failure);
                     }
                     _ => {
                         self.drop_turn(session, Vec::new(), "it failed").await?;
@@ -140,8 +146,10 @@ impl<S: Store> Inner<S> {
                     "the conversation is too long",
                 )
                 .await?;
-                if self.compact(session, &agent, cancel).await? {
-                    continue;
+                match self.compact(session, &agent, &limits, cancel).await? {
+                    Shorter::Yes => continue,
+                    Shorter::No => {}
+                    Shorter::Stop(stop) => return Ok(stop),
                 }
             }
             let stop = turn.stop.clone();
@@ -179,7 +187,10 @@ impl<S: Store> Inner<S> {
                 .context
                 .is_some_and(|most| input > most / 10 * 8)
             {
-                self.compact(session, &agent, cancel).await?;
+                match self.compact(session, &agent, &limits, cancel).await? {
+                    Shorter::Yes | Shorter::No => {}
+                    Shorter::Stop(stop) => return Ok(stop),
+                }
             }
         }
     }
@@ -218,7 +229,7 @@ impl<S: Store> Inner<S> {
     }
 
     /// Waits for something no longer than there is time to work. Waiting for a person is not work.
-    async fn in_time<T>(
+    pub(crate) async fn in_time<T>(
         &self,
         session: &Session,
         limits: &Limits,
@@ -279,16 +290,9 @@ impl<S: Store> Inner<S> {
         let cost = agent.known.cost(&usage);
         let mut pen = session.pen.lock().await;
         let history = self.history(session, &mut pen).await?;
-        let (total, spent, number) = {
-            let progress = &session.record().progress;
-            let mut total = progress.usage;
-            total += usage;
-            let spent = match progress.turns {
-                0 => cost,
-                _ => progress.cost.zip(cost).map(|(one, other)| one + other),
-            };
-            (total, spent, progress.turns + 1)
-        };
+        let mut spent = session.record().progress.clone();
+        spent.spend(usage, cost);
+        let number = spent.turns + 1;
         let id = format!("{}-t{number}", session.id);
         let page = Page {
             events: rest,
@@ -306,8 +310,8 @@ impl<S: Store> Inner<S> {
             }))
             .and(SessionEvent::Usage(UsageTold {
                 turn: usage,
-                total,
-                cost: spent.map(|micros| micros as f64 / 1e6),
+                total: spent.usage,
+                cost: spent.dollars(),
             }))
             .entry(Entry::Message(Said {
                 id,
@@ -315,11 +319,33 @@ impl<S: Store> Inner<S> {
             }));
         self.write(session, history, page, |progress| {
             progress.turns = number;
-            progress.usage = total;
-            progress.cost = spent;
+            progress.spend(usage, cost);
         })
-        .await
-        .map(drop)
+        .await?;
+        drop(pen);
+        self.spend_above(session, usage, cost).await
+    }
+
+    /// What a sub-agent takes is taken from what those above it may use, as it takes it: others may
+    /// work for them at the same time.
+    pub(crate) async fn spend_above(
+        &self,
+        session: &Session,
+        usage: Usage,
+        cost: Option<u64>,
+    ) -> Result<(), Failure> {
+        let mut above = session.above.as_ref();
+        while let Some((parent, _)) = above {
+            let mut pen = parent.pen.lock().await;
+            let history = self.history(parent, &mut pen).await?;
+            let page = Page::default();
+            self.write(parent, history, page, |progress| {
+                progress.spend(usage, cost);
+            })
+            .await?;
+            above = parent.above.as_ref();
+        }
+        Ok(())
     }
 
     /// Calls of a turn that ended in its middle: they are not made.
@@ -358,7 +384,7 @@ impl<S: Store> Inner<S> {
         if matches!(worked, Ok(StopReason::Done)) && history.queued() > 0 {
             return Ok(false);
         }
-        let (end, state) = match worked {
+        let (event, state) = match worked {
             Ok(stop) => {
                 let progress = session.record().progress.clone();
                 let completed = Completed {
@@ -367,22 +393,18 @@ impl<S: Store> Inner<S> {
                     usage: progress.usage,
                     cost: progress.dollars(),
                 };
-                (End::Completed(completed), SessionState::Idle)
+                (SessionEvent::Completed(completed), SessionState::Idle)
             }
-            Err(failure) => (
-                End::Failed(failure.with("session_id", session.id.as_str()).into()),
-                SessionState::Failed,
-            ),
-        };
-        let event = match &end {
-            End::Completed(completed) => SessionEvent::Completed(completed.clone()),
-            End::Failed(failed) => SessionEvent::Failed(failed.clone()),
+            Err(failure) => {
+                let failure = failure.with("session_id", session.id.as_str());
+                (SessionEvent::Failed(failure.into()), SessionState::Failed)
+            }
         };
         self.write(session, history, Page::event(event), |progress| {
             progress.state = state;
         })
         .await?;
-        session.end(end);
+        session.end(state);
         // The store has it, should it be needed again.
         *pen = None;
         Ok(true)
@@ -390,7 +412,7 @@ impl<S: Store> Inner<S> {
 }
 
 /// Something that was waited for.
-enum InTime<T> {
+pub(crate) enum InTime<T> {
     Done(T),
     Late,
 }
@@ -403,24 +425,44 @@ async fn after(left: Option<Duration>) {
 }
 
 /// Which limit is reached, if one is.
-fn reached(limits: &Limits, record: &crate::session::record::Record) -> Option<StopReason> {
-    let progress = &record.progress;
+fn reached(limits: &Limits, progress: &Progress) -> Option<StopReason> {
     let is = |limit: Option<u64>, used: u64| limit.is_some_and(|most| used >= most);
+    let worked = limits.seconds.map(|seconds| seconds.saturating_mul(1000));
     if is(limits.turns, progress.turns) {
         Some(StopReason::TurnLimit)
-    } else if is(limits.tokens, progress.usage.total()) {
-        Some(StopReason::TokenLimit)
-    } else if limits
-        .cost
-        .is_some_and(|most| progress.dollars().unwrap_or(0.0) >= most)
-    {
-        Some(StopReason::CostLimit)
-    } else if is(
-        limits.seconds.map(|seconds| seconds * 1000),
-        progress.worked_ms,
-    ) {
+    } else if let Some(stop) = used_up(limits, progress) {
+        Some(stop)
+    } else if is(worked, progress.worked_ms) {
         Some(StopReason::TimeLimit)
     } else {
         None
     }
+}
+
+/// Whether an agent and those below it have used what they have together.
+fn used_up(limits: &Limits, progress: &Progress) -> Option<StopReason> {
+    let dollars = progress.dollars().unwrap_or(0.0);
+    if limits
+        .tokens
+        .is_some_and(|most| progress.usage.total() >= most)
+    {
+        Some(StopReason::TokenLimit)
+    } else if limits.cost.is_some_and(|most| dollars >= most) {
+        Some(StopReason::CostLimit)
+    } else {
+        None
+    }
+}
+
+/// The same of those above.
+fn used_up_above(session: &Session) -> Option<StopReason> {
+    let mut above = session.above.as_ref();
+    while let Some((parent, _)) = above {
+        let limits = parent.bounds().clone();
+        if let Some(stop) = used_up(&limits, &parent.record().progress) {
+            return Some(stop);
+        }
+        above = parent.above.as_ref();
+    }
+    None
 }

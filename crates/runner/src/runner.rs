@@ -18,20 +18,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::calls::Made;
-use crate::input::{
-    checked, is_empty, message, no_session, nothing_said, origin_of, received, title_of,
-};
+use crate::input::{checked, checked_limits, message, no_session, origin_of, received, title_of};
 use crate::journal::{Page, unwritten};
 use crate::price::Models;
 use crate::provider::Registry;
-use crate::session::Session;
 use crate::session::history::{Entry, Said};
 use crate::session::record::{Progress, Record};
+use crate::session::{End, Session};
 
 /// Sessions that run at once, of all persons.
 const MAX_RUNNING: usize = 512;
-/// Messages that may wait for a busy agent.
-const MAX_QUEUED: usize = 64;
 
 /// Runs agents. Clones are the same runner.
 pub struct Runner<S: Store>(pub(crate) Arc<Inner<S>>);
@@ -111,6 +107,7 @@ impl<S: Store> Runner<S> {
             Some(id) => checked(id)?.to_owned(),
             None => new_id()?,
         };
+        checked_limits(&asked.limits)?;
         let mode = match (asked.mode, actor) {
             (Some(mode), _) => mode,
             (None, Actor::Agent(agent)) => agent.mode,
@@ -169,15 +166,22 @@ impl<S: Store> Runner<S> {
                 "This is the session of a sub-agent, which answers to the agent that called it. Speak to that one.",
             ));
         }
+        if let Some(before) = self.0.said_before(&session, &asked).await? {
+            return Ok((session, before));
+        }
         let change = PatchSession {
             title: None,
             role: asked.role.clone(),
             model: asked.model.clone(),
             mode: asked.mode,
         };
-        if change != PatchSession::default() {
-            self.change(actor, id, change).await?;
+        if let Some(limits) = &asked.limits {
+            checked_limits(limits)?;
         }
+        must_be_allowed(actor, &change)?;
+        self.0
+            .change(&session, change, asked.limits.clone())
+            .await?;
         let before = self.0.say(&session, origin_of(actor), &asked).await?;
         Ok((session, before))
     }
@@ -190,12 +194,8 @@ impl<S: Store> Runner<S> {
         change: PatchSession,
     ) -> Result<SessionInfo, Failure> {
         let session = self.session(actor, id)?;
-        if let Actor::Agent(_) = actor
-            && change.title.is_none()
-        {
-            actor.must_be_person("choose its role, model or mode")?;
-        }
-        self.0.change(&session, change).await?;
+        must_be_allowed(actor, &change)?;
+        self.0.change(&session, change, None).await?;
         Ok(session.info())
     }
 
@@ -205,6 +205,11 @@ impl<S: Store> Runner<S> {
         found
             .filter(|session| session.record().is_seen_by(actor))
             .ok_or_else(|| no_session(id))
+    }
+
+    /// How a session stopped last, if nothing runs of it.
+    pub async fn last(&self, session: &Session) -> Result<Option<End>, Failure> {
+        self.0.last(session).await
     }
 
     /// All of them, the latest first; sub-agents' aside.
@@ -370,7 +375,8 @@ impl<S: Store> Inner<S> {
             .unwrap_or_else(|| self.registry.default_model().to_owned());
         // Before anything is begun: a model that cannot be had, a key that is missing.
         let resolved = self.registry.resolve(&model).await;
-        resolved.map_err(crate::agent::failure)?;
+        let resolved = resolved.map_err(|error| self.failure(error))?;
+        self.must_have_price(&brief.role.limits, &limits, &resolved)?;
         let at = now().0;
         let record = Record {
             id: id.clone(),
@@ -430,75 +436,17 @@ impl<S: Store> Inner<S> {
         self.tasks.spawn(run);
     }
 
-    /// A message for a session: in its place where nothing runs, in line where something does.
-    async fn say(
-        self: &Arc<Self>,
-        session: &Arc<Session>,
-        origin: Origin,
-        asked: &PostMessage,
-    ) -> Result<Seq, Failure> {
-        let empty = is_empty(&asked.input);
-        let mut pen = session.pen.lock().await;
-        let history = self.history(session, &mut pen).await?;
-        let head = self.head(session).await?;
-        let runs = session.runs();
-        if let Some(limits) = &asked.limits {
-            self.write(session, history, Page::default(), |progress| {
-                progress.limits = limits.clone();
-            })
-            .await?;
+    /// Changes a session, once it is known that it can go on so.
+    async fn change(
+        &self,
+        session: &Session,
+        change: PatchSession,
+        limits: Option<Limits>,
+    ) -> Result<(), Failure> {
+        let is_told = change != PatchSession::default();
+        if !is_told && limits.is_none() {
+            return Ok(());
         }
-        if empty {
-            let failed = session.record().progress.state == SessionState::Failed;
-            if runs || !failed {
-                return Err(nothing_said());
-            }
-        } else {
-            let number = history.all().len() + history.queued() + 1;
-            let id = match &asked.id {
-                Some(id) => format!("{}-{}", session.id, checked(id)?),
-                None => format!("{}-m{number}", session.id),
-            };
-            if asked.id.is_some() && history.knows(&id) {
-                return Ok(head);
-            }
-            if history.queued() >= MAX_QUEUED {
-                return Err(Failure::new(
-                    ErrorKind::Busy,
-                    format!("{MAX_QUEUED} messages wait for this agent already."),
-                ));
-            }
-            let (message, _) = message(&asked.input, origin)?;
-            let event = received(&id, &message);
-            let said = Said {
-                id,
-                message: Arc::new(message),
-            };
-            let entry = match runs {
-                true => Entry::Queued(said),
-                false => Entry::Message(said),
-            };
-            let page = Page::event(event).entry(entry);
-            self.write(session, history, page, |_| ()).await?;
-        }
-        if !runs {
-            self.write(session, history, Page::default(), |progress| {
-                progress.state = SessionState::Running;
-            })
-            .await?;
-            self.start(session, Made::Before);
-        }
-        Ok(head)
-    }
-
-    /// Where a session's events are.
-    async fn head(&self, session: &Session) -> Result<Seq, Failure> {
-        let last = self.gate.store().tail(&session.stream, 1).await;
-        let last = last.map_err(unwritten)?;
-        Ok(last.last().map_or(Seq::START, |event| event.seq))
-    }
-
-    async fn change(&self, session: &Session, change: PatchSession) -> Result<(), Failure> {
         let PatchSession {
             title,
             role,
@@ -506,20 +454,24 @@ impl<S: Store> Inner<S> {
             mode,
         } = change;
         let title = title.map(|title| title_of(&title));
+        let mut next = session.record().clone();
         if let Some(role) = &role {
-            let (actor, workspace) = {
-                let record = session.record();
-                (record.actor.clone(), record.workspace.clone())
-            };
             let brief = self
                 .gate
-                .brief(&actor, role, &[], Some(&workspace), None)
+                .brief(&next.actor, role, &[], Some(&next.workspace), None)
                 .await?;
             model = model.or_else(|| self.model_of(&brief.role));
+            next.progress.role.clone_from(role);
+            next.progress.parents.clear();
         }
         if let Some(model) = &model {
-            let resolved = self.registry.resolve(model).await;
-            resolved.map_err(crate::agent::failure)?;
+            next.progress.model.clone_from(model);
+        }
+        if let Some(limits) = &limits {
+            next.progress.limits.clone_from(limits);
+        }
+        if role.is_some() || model.is_some() || limits.is_some() {
+            self.agent(&next).await?;
         }
         let changed = SessionEvent::Changed(Changed {
             role: role.clone(),
@@ -528,9 +480,13 @@ impl<S: Store> Inner<S> {
             title: title.clone(),
             handoff: false,
         });
+        let page = match is_told {
+            true => Page::event(changed),
+            false => Page::default(),
+        };
         let mut pen = session.pen.lock().await;
         let history = self.history(session, &mut pen).await?;
-        self.write(session, history, Page::event(changed), |progress| {
+        self.write(session, history, page, |progress| {
             if let Some(title) = title {
                 progress.title = title;
             }
@@ -545,8 +501,25 @@ impl<S: Store> Inner<S> {
             if let Some(mode) = mode {
                 progress.mode = mode;
             }
+            if let Some(limits) = limits {
+                progress.limits = limits;
+            }
         })
         .await?;
         Ok(())
     }
+}
+
+/// Whether this actor may change this of a session.
+fn must_be_allowed(actor: &Actor, change: &PatchSession) -> Result<(), Failure> {
+    let PatchSession {
+        title: _,
+        role,
+        model,
+        mode,
+    } = change;
+    if role.is_some() || model.is_some() || mode.is_some() {
+        actor.must_be_person("choose its role, model or mode")?;
+    }
+    Ok(())
 }

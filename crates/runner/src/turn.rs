@@ -6,7 +6,7 @@ use protocol::{ErrorKind, Failure};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{self, Agent, Means};
+use crate::agent::{Agent, Means};
 use crate::provider::{Delta, Message, ToolCall, ToolChoice, Turn, TurnRequest};
 use crate::runner::Inner;
 use crate::session::Session;
@@ -40,13 +40,21 @@ impl<S: Store> Inner<S> {
             provider: agent.resolved.provider.name().to_owned(),
             model: agent.resolved.model.clone(),
         });
+        // Before it is asked: whoever follows is then told together with what came before.
+        self.tell(session, &[started]).await?;
         let mut told = Telling {
-            events: vec![started],
+            events: Vec::new(),
             calls,
         };
         let mut deltas = agent.resolved.provider.turn(request, cancel.clone());
         loop {
-            let next = match deltas.next().now_or_never() {
+            let mut next = deltas.next().now_or_never();
+            if next.is_none() && !told.events.is_empty() {
+                // What came in one piece is handed over bit by bit, by a task that has to get its turn.
+                tokio::task::yield_now().await;
+                next = deltas.next().now_or_never();
+            }
+            let next = match next {
                 Some(next) => next,
                 None => {
                     // Nothing more is there now: what came is told at once.
@@ -58,7 +66,7 @@ impl<S: Store> Inner<S> {
                 Some(Ok(delta)) => delta,
                 Some(Err(error)) => {
                     self.flush(session, &mut told).await?;
-                    return Err(agent::failure(error));
+                    return Err(self.failure(error));
                 }
                 None => {
                     return Err(Failure::new(

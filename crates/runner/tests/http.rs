@@ -221,6 +221,12 @@ async fn refusals_are_told_apart_and_not_tried_again() {
         ),
         (
             Wire::Anthropic,
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 190000 + 16384 > 200000, decrease input length or `max_tokens` and try again"}}"#,
+            ContextFull,
+        ),
+        (
+            Wire::Anthropic,
             413,
             r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
             ContextFull,
@@ -254,6 +260,30 @@ async fn refusals_are_told_apart_and_not_tried_again() {
             404,
             r#"{"error":{"code":404,"message":"models/x is not found","status":"NOT_FOUND"}}"#,
             UnknownModel,
+        ),
+        (
+            Wire::Chat,
+            400,
+            r#"{"object":"error","message":"This model's maximum context length is 8192 tokens. However, you requested 9000 tokens in the messages.","type":"BadRequestError","param":null,"code":400}"#,
+            ContextFull,
+        ),
+        (
+            Wire::Chat,
+            400,
+            r#"{"error":{"message":"This endpoint's maximum context length is 131072 tokens. However, you requested about 138956 tokens.","code":400}}"#,
+            ContextFull,
+        ),
+        (
+            Wire::Chat,
+            400,
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"invalid_request_error"}}"#,
+            ContextFull,
+        ),
+        (
+            Wire::Chat,
+            400,
+            r#"{"error":{"message":"`max_tokens` is below the minimum length","code":400}}"#,
+            ProviderRefused,
         ),
         (Wire::Chat, 400, "no JSON at all", ProviderRefused),
         (Wire::Chat, 302, "", BadEndpoint),

@@ -36,12 +36,12 @@ pub enum ProviderError {
         why: String,
     },
     /// The key is not good, or not good for this.
-    #[error("{provider} refused the key: {said}. Check {variable}.")]
+    #[error("{provider} refused the key: {said}. Check {place}.")]
     Unauthorized {
         /// The provider.
         provider: String,
-        /// The variable that holds the key.
-        variable: String,
+        /// Where the key is: a variable, or what the settings say.
+        place: String,
         /// Its words.
         said: String,
     },

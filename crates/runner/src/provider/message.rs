@@ -4,6 +4,8 @@ pub use protocol::session::{InputImage as Image, Origin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::verbatim::{self, Verbatim};
+
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
@@ -66,9 +68,9 @@ impl Message {
 
     /// The provider's own turn, if this provider wrote it.
     #[must_use]
-    pub fn raw_of(&self, provider: &str, wire: Wire) -> Option<&Value> {
+    pub fn raw_of(&self, provider: &str, wire: Wire) -> Option<&[Verbatim]> {
         let raw = self.raw.as_ref()?;
-        (raw.provider == provider && raw.wire == wire).then_some(&raw.turn)
+        (raw.provider == provider && raw.wire == wire).then_some(raw.turn.as_slice())
     }
 }
 
@@ -136,6 +138,15 @@ impl ToolCall {
             name,
             arguments,
             malformed,
+        }
+    }
+
+    /// The arguments as they go back where they came as `text`: as they were, if that is an object.
+    /// Servers that read what was said before refuse anything else, then and in every later turn.
+    pub(super) fn readable<'a>(&self, text: &'a str) -> &'a str {
+        match self.malformed.is_some() || text.trim().is_empty() {
+            true => "{}",
+            false => text,
         }
     }
 }
@@ -209,8 +220,9 @@ pub struct Raw {
     pub provider: String,
     /// In which language.
     pub wire: Wire,
-    /// What goes back verbatim.
-    pub turn: Value,
+    /// What goes back verbatim: the blocks, items or parts of the turn, or the one message that it is.
+    #[serde(deserialize_with = "verbatim::turn")]
+    pub turn: Vec<Verbatim>,
 }
 
 /// The language a provider is spoken to in.

@@ -13,6 +13,7 @@ mod responses;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod verbatim;
 
 use futures_util::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,7 @@ pub use message::{Content, Image, Message, Origin, Part, Raw, Role, ToolCall, To
 pub use offline::Offline;
 pub use registry::{EndpointSettings, Key, Listing, Registry, Resolved, Settings};
 pub use turn::{Delta, Effort, Stop, Tool, ToolChoice, Turn, TurnRequest, Usage};
+pub use verbatim::Verbatim;
 
 /// What a turn is told as, in order. Ends after [`Delta::Done`] or the first error.
 pub type Deltas = BoxStream<'static, Result<Delta, ProviderError>>;

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::provider::{Message, Role, ToolCall, ToolResult};
 
+/// How much of what was asked for is told beside what it was summed up in, in bytes.
+const ASKED: usize = 32 * 1024;
+
 /// Something that was added to a history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
@@ -57,7 +60,8 @@ pub(crate) struct History {
     queue: VecDeque<Said>,
     /// How many messages are no longer told.
     untold: usize,
-    summary: Option<Arc<Message>>,
+    /// What is told instead.
+    summary: Option<String>,
     calls: u64,
     /// How many results were kept whole.
     pub(crate) wholes: u64,
@@ -79,7 +83,7 @@ impl History {
             }
             Entry::Compacted { messages, summary } => {
                 self.untold = messages.min(self.messages.len());
-                self.summary = summary.map(|text| Arc::new(summary_message(&text)));
+                self.summary = summary;
             }
             Entry::Whole { .. } => self.wholes += 1,
         }
@@ -94,7 +98,26 @@ impl History {
     pub(crate) fn told(&self) -> Vec<Arc<Message>> {
         let told = self.messages.iter().skip(self.untold);
         let told = told.map(|said| Arc::clone(&said.message));
-        self.summary.iter().cloned().chain(told).collect()
+        let summary = self.summary.as_deref().map(summary_message);
+        let before = summary.map(Arc::new).into_iter().chain(self.asked_before());
+        before.chain(told).collect()
+    }
+
+    /// What a person asked for last, where it is among what is no longer told: what is told is the
+    /// work on it.
+    fn asked_before(&self) -> Option<Arc<Message>> {
+        let is_asked = |said: &&Said| said.message.role == Role::User;
+        let (untold, told) = self.messages.split_at(self.untold);
+        if told.iter().any(|said| is_asked(&said)) {
+            return None;
+        }
+        let asked = untold.iter().rev().find(is_asked)?;
+        Some(shortened(&asked.message))
+    }
+
+    /// What is told instead of the messages that are no longer told.
+    pub(crate) fn summary(&self) -> Option<&str> {
+        self.summary.as_deref()
     }
 
     /// All messages, also those that are no longer told.
@@ -107,10 +130,10 @@ impl History {
         self.untold
     }
 
-    /// Whether there is a message of this id.
-    pub(crate) fn knows(&self, id: &str) -> bool {
-        let all = self.messages.iter().chain(&self.queue);
-        all.into_iter().any(|said| said.id == id)
+    /// The message of this id.
+    pub(crate) fn said(&self, id: &str) -> Option<&Said> {
+        let mut all = self.messages.iter().chain(&self.queue);
+        all.find(|said| said.id == id)
     }
 
     /// Messages that wait for the agent.
@@ -169,6 +192,18 @@ impl History {
             .map(|said| said.message.text())
             .unwrap_or_default()
     }
+}
+
+/// A message that has to leave room for others: a long one by its head.
+fn shortened(message: &Arc<Message>) -> Arc<Message> {
+    let text = message.text();
+    if text.len() <= ASKED {
+        return Arc::clone(message);
+    }
+    let head = &text[..text.floor_char_boundary(ASKED)];
+    let mut short = Message::user(format!("{head}\n\n(The rest is left out.)"));
+    short.origin = message.origin.clone();
+    Arc::new(short)
 }
 
 fn summary_message(text: &str) -> Message {
@@ -254,5 +289,27 @@ mod tests {
         });
         assert_eq!((told(&history), history.queued()), (vec!["Two.".into()], 0));
         assert_eq!(history.all().len(), 2);
+    }
+
+    #[test]
+    fn what_was_asked_last_stands_before_the_work_on_it_and_a_long_one_by_its_head() {
+        for (asked, told) in [
+            ("Go.".to_owned(), "Go.".to_owned()),
+            (
+                "é".repeat(ASKED),
+                format!("{}\n\n(The rest is left out.)", "é".repeat(ASKED / 2)),
+            ),
+        ] {
+            let mut history = History::default();
+            history.add(Entry::Message(said("1", Message::user("Before."))));
+            history.add(Entry::Message(said("2", Message::user(asked))));
+            history.add(Entry::Message(said("3", calls(&["a"]))));
+            history.add(Entry::Compacted {
+                messages: 2,
+                summary: None,
+            });
+            let texts: Vec<String> = history.told().iter().map(|m| m.text()).collect();
+            assert_eq!(texts, [told, String::new()]);
+        }
     }
 }

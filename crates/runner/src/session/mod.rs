@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::Actor;
 use protocol::gate::Failed;
-use protocol::session::{Completed, SessionInfo, SessionState};
+use protocol::session::{Completed, Limits, SessionInfo, SessionState};
 use store::{StoreError, StreamName};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,8 @@ pub struct Session {
     pub(crate) stream: StreamName,
     record: Mutex<Record>,
     held: Mutex<Held>,
+    /// How much it may use in the role that it has, and all below it together.
+    bounds: Mutex<Limits>,
     status: watch::Sender<Status>,
     /// What it told last.
     pub(crate) lately: Lately,
@@ -42,8 +44,35 @@ pub struct Session {
 #[derive(Debug, Default)]
 struct Held {
     run: Option<CancellationToken>,
-    /// The calls under way, and for each the questions that it waits for.
-    calls: HashMap<String, Vec<String>>,
+    /// The calls under way, and for each what it waits for.
+    calls: HashMap<String, Asked>,
+    /// How it stopped, where that could not be written.
+    unwritten: Option<Failed>,
+}
+
+/// The answers that a call waits for.
+#[derive(Default)]
+struct Asked {
+    approvals: Vec<String>,
+    /// The sub-agent that waits for the answers to its own.
+    below: Option<Arc<Session>>,
+}
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not the sub-agent itself, which has who waits for it in turn.
+        let below = self.below.as_ref().map(|child| &child.id);
+        let mut told = f.debug_struct("Asked");
+        told.field("approvals", &self.approvals)
+            .field("below", &below);
+        told.finish()
+    }
+}
+
+impl Asked {
+    fn waits(&self) -> bool {
+        !self.approvals.is_empty() || self.below.is_some()
+    }
 }
 
 /// How far a session is.
@@ -53,8 +82,12 @@ pub struct Status {
     pub state: SessionState,
     /// How often it has stopped since Ward began.
     pub ends: u64,
-    /// How it stopped last.
-    pub last: Option<Arc<End>>,
+}
+
+impl Status {
+    fn is_settled(&self) -> bool {
+        matches!(self.state, SessionState::Idle | SessionState::Failed)
+    }
 }
 
 /// How an agent stopped.
@@ -77,10 +110,10 @@ impl Session {
             status: watch::Sender::new(Status {
                 state: record.progress.state,
                 ends: 0,
-                last: None,
             }),
             record: Mutex::new(record),
             held: Mutex::default(),
+            bounds: Mutex::default(),
             lately: Lately::new(),
             gone: CancellationToken::new(),
             pen: tokio::sync::Mutex::new(None),
@@ -106,10 +139,17 @@ impl Session {
         self.record().info()
     }
 
-    /// The questions that it waits for.
+    /// The questions that it waits for, its own and those of its sub-agents.
     #[must_use]
     pub fn approvals(&self) -> Vec<String> {
-        self.held().calls.values().flatten().cloned().collect()
+        let mut approvals = Vec::new();
+        let mut below = Vec::new();
+        for asked in self.held().calls.values() {
+            approvals.extend_from_slice(&asked.approvals);
+            below.extend(asked.below.clone());
+        }
+        approvals.extend(below.iter().flat_map(|child| child.approvals()));
+        approvals
     }
 
     /// How far it is, now and from now on.
@@ -125,29 +165,27 @@ impl Session {
     }
 
     /// Waits until it has stopped more often than `ends`.
-    pub async fn stopped(&self, ends: u64) -> Option<Arc<End>> {
+    pub async fn stopped(&self, ends: u64) {
         let mut status = self.status.subscribe();
-        let stopped = status.wait_for(|status| status.ends > ends).await;
-        stopped.ok().and_then(|status| status.last.clone())
+        // The sender lives in `self`.
+        let _ = status.wait_for(|status| status.ends > ends).await;
     }
 
     /// Waits until nothing runs of it.
     pub async fn settled(&self) {
         let mut status = self.status.subscribe();
-        let settled =
-            |status: &Status| matches!(status.state, SessionState::Idle | SessionState::Failed);
         // The sender lives in `self`.
-        let _ = status.wait_for(settled).await;
+        let _ = status.wait_for(Status::is_settled).await;
     }
 
-    /// How it stopped last, if nothing runs of it; not known of what stopped before Ward began.
-    #[must_use]
-    pub fn last(&self) -> Option<Arc<End>> {
-        let status = self.status.borrow();
-        match status.state {
-            SessionState::Idle | SessionState::Failed => status.last.clone(),
-            SessionState::Running | SessionState::Waiting => None,
-        }
+    /// Whether nothing runs of it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.status.borrow().is_settled()
+    }
+
+    /// How it stopped, where only this process knows.
+    pub(crate) fn unwritten(&self) -> Option<Failed> {
+        self.held().unwritten.clone()
     }
 
     /// Waits until it is deleted.
@@ -181,6 +219,11 @@ impl Session {
         self.record().actor.clone()
     }
 
+    pub(crate) fn bounds(&self) -> MutexGuard<'_, Limits> {
+        // Nothing panics while it is held.
+        self.bounds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         // Nothing panics while it is held.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
@@ -193,32 +236,40 @@ impl Session {
     /// It runs from now on.
     pub(crate) fn begin(&self) -> CancellationToken {
         let run = CancellationToken::new();
-        self.held().run = Some(run.clone());
+        {
+            let mut held = self.held();
+            held.run = Some(run.clone());
+            held.unwritten = None;
+        }
         self.show();
         run
     }
 
-    /// It has stopped, and that is written.
-    pub(crate) fn end(&self, end: End) {
+    /// It has stopped, and how is written.
+    pub(crate) fn end(&self, state: SessionState) {
         {
             let mut held = self.held();
             held.run = None;
             held.calls.clear();
         }
         self.status.send_modify(|status| {
-            status.state = match &end {
-                End::Completed(_) => SessionState::Idle,
-                End::Failed(_) => SessionState::Failed,
-            };
+            status.state = state;
             status.ends += 1;
-            status.last = Some(Arc::new(end));
         });
         self.lately.rest();
     }
 
+    /// It has stopped, and how could not be written.
+    pub(crate) fn end_unwritten(&self, failed: Failed) {
+        self.held().unwritten = Some(failed);
+        self.end(SessionState::Failed);
+    }
+
     /// A call is under way from now on, until this is dropped.
     pub(crate) fn call(self: &Arc<Self>, call_id: &str) -> Call {
-        self.held().calls.insert(call_id.to_owned(), Vec::new());
+        self.held()
+            .calls
+            .insert(call_id.to_owned(), Asked::default());
         self.show();
         Call {
             session: Arc::clone(self),
@@ -230,8 +281,7 @@ impl Session {
     fn show(&self) {
         let state = {
             let held = self.held();
-            let waits =
-                !held.calls.is_empty() && held.calls.values().all(|asked| !asked.is_empty());
+            let waits = !held.calls.is_empty() && held.calls.values().all(Asked::waits);
             match (&held.run, waits) {
                 (None, _) => return,
                 (Some(_), true) => SessionState::Waiting,
@@ -256,16 +306,27 @@ pub(crate) struct Call {
 impl Call {
     /// It waits for this answer.
     pub(crate) fn asks(&self, approval: &str) {
-        if let Some(asked) = self.session.held().calls.get_mut(&self.call_id) {
-            asked.push(approval.to_owned());
-        }
-        self.session.show();
+        self.change(|asked| asked.approvals.push(approval.to_owned()));
     }
 
     /// It no longer does.
     pub(crate) fn answered(&self, approval: &str) {
+        self.change(|asked| asked.approvals.retain(|known| known != approval));
+    }
+
+    /// It waits for the answers to what a sub-agent asks.
+    pub(crate) fn asks_below(&self, child: &Arc<Session>) {
+        self.change(|asked| asked.below = Some(Arc::clone(child)));
+    }
+
+    /// The sub-agent goes on.
+    pub(crate) fn answered_below(&self) {
+        self.change(|asked| asked.below = None);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Asked)) {
         if let Some(asked) = self.session.held().calls.get_mut(&self.call_id) {
-            asked.retain(|known| known != approval);
+            change(asked);
         }
         self.session.show();
     }

@@ -52,7 +52,7 @@ pub(crate) struct Progress {
     pub(crate) runtime_id: Option<String>,
     pub(crate) turns: u64,
     pub(crate) usage: Usage,
-    /// What it cost, in millionths of a dollar; nothing where a price is not known.
+    /// What it cost, in millionths of a dollar, as far as prices are known.
     pub(crate) cost: Option<u64>,
     /// How long it has worked.
     pub(crate) worked_ms: u64,
@@ -92,6 +92,15 @@ impl Record {
 }
 
 impl Progress {
+    /// This was used too. What it cost is added up as far as it is known.
+    pub(crate) fn spend(&mut self, usage: Usage, cost: Option<u64>) {
+        self.usage += usage;
+        self.cost = match (self.cost, cost) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+    }
+
     /// What it cost, in dollars.
     pub(crate) fn dollars(&self) -> Option<f64> {
         self.cost.map(|micros| micros as f64 / 1e6)

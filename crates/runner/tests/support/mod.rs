@@ -23,10 +23,8 @@ pub(crate) enum Answer {
 }
 
 pub(crate) fn written(wire: &str, stream: &str) -> Vec<u8> {
-    let file = format!(
-        "{}/tests/streams/{wire}/{stream}.sse",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    // Tests run in their crate's folder.
+    let file = format!("tests/streams/{wire}/{stream}.sse");
     std::fs::read(&file).expect(&file)
 }
 

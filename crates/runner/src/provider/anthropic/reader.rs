@@ -1,17 +1,23 @@
 //! The answer of Anthropic Messages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::provider::http::{self, Fault, object, take, take_text};
+use crate::provider::verbatim::{Fields, raw, within};
 use crate::provider::{
-    Delta, Message, Origin, Part, Raw, Role, Stop, ToolCall, Turn, TurnRequest, Usage, Wire,
+    Delta, Message, Origin, Part, Raw, Role, Stop, ToolCall, Turn, TurnRequest, Usage, Verbatim,
+    Wire,
 };
 
 /// A content block, as far as it came.
 struct Block {
     value: Value,
+    /// The same as it came, but for what grew since.
+    fields: Fields,
+    grown: BTreeSet<&'static str>,
     /// The pieces of its input.
     json: String,
     call: Option<ToolCall>,
@@ -42,7 +48,12 @@ impl http::Reader for Reader {
         let index = event["index"].as_u64().unwrap_or_default();
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => self.used(&event["message"]["usage"]),
-            "content_block_start" => self.open(index, take(&mut event, "content_block"), out),
+            "content_block_start" => {
+                let fields = within(data, &["content_block"]);
+                let fields = fields.map(|block| Fields::of(block.get()));
+                let block = take(&mut event, "content_block");
+                self.open(index, block, fields.unwrap_or_default(), out);
+            }
             "content_block_delta" => self.grow(index, take(&mut event, "delta"), out),
             "content_block_stop" => self.close(index, out),
             "message_delta" => {
@@ -79,7 +90,7 @@ impl http::Reader for Reader {
             None if calls => Stop::ToolUse,
             None => Stop::EndTurn,
         };
-        let turn = self.blocks.into_values().map(|block| block.value).collect();
+        let turn = self.blocks.into_values().filter_map(written).collect();
         out.push(Delta::Done(Turn {
             message: Message {
                 role: Role::Assistant,
@@ -88,7 +99,7 @@ impl http::Reader for Reader {
                 raw: Some(Raw {
                     provider: self.provider,
                     wire: Wire::Anthropic,
-                    turn: Value::Array(turn),
+                    turn,
                 }),
             },
             usage: self.usage,
@@ -103,7 +114,7 @@ impl http::Reader for Reader {
 }
 
 impl Reader {
-    fn open(&mut self, index: u64, value: Value, out: &mut Vec<Delta>) {
+    fn open(&mut self, index: u64, value: Value, fields: Fields, out: &mut Vec<Delta>) {
         if !value.is_object() {
             return;
         }
@@ -134,6 +145,8 @@ impl Reader {
         }
         let block = Block {
             value,
+            fields,
+            grown: BTreeSet::new(),
             json: String::new(),
             call,
             closed: false,
@@ -150,14 +163,19 @@ impl Reader {
             "text_delta" => {
                 let text = word("text");
                 append(&mut block.value["text"], &text);
+                block.grown.insert("text");
                 out.push(Delta::Text(text));
             }
             "thinking_delta" => {
                 let text = word("thinking");
                 append(&mut block.value["thinking"], &text);
+                block.grown.insert("thinking");
                 out.push(Delta::Reasoning(text));
             }
-            "signature_delta" => block.value["signature"] = word("signature").into(),
+            "signature_delta" => {
+                block.value["signature"] = word("signature").into();
+                block.grown.insert("signature");
+            }
             "input_json_delta" => {
                 let text = word("partial_json");
                 block.json.push_str(&text);
@@ -170,10 +188,13 @@ impl Reader {
                     });
                 }
             }
-            "citations_delta" => match &mut block.value["citations"] {
-                Value::Array(citations) => citations.push(take(&mut delta, "citation")),
-                none => *none = json!([take(&mut delta, "citation")]),
-            },
+            "citations_delta" => {
+                match &mut block.value["citations"] {
+                    Value::Array(citations) => citations.push(take(&mut delta, "citation")),
+                    none => *none = json!([take(&mut delta, "citation")]),
+                }
+                block.grown.insert("citations");
+            }
             _ => {}
         }
     }
@@ -185,19 +206,20 @@ impl Reader {
         if std::mem::replace(&mut block.closed, true) {
             return;
         }
-        if !block.json.is_empty()
-            && let Ok(input) = serde_json::from_str(&block.json)
-        {
-            block.value["input"] = input;
-        }
+        let mut json = std::mem::take(&mut block.json);
         if let Some(call) = &mut block.call {
-            if !block.json.is_empty() {
+            if !json.is_empty() {
                 let (id, name) = (call.call_id.clone(), call.name.clone());
-                *call = ToolCall::from_text(id, name, &block.json);
+                *call = ToolCall::from_text(id, name, &json);
             }
             // What goes back has to be an object, even where what came is none.
-            block.value["input"] = call.arguments.clone();
+            if call.malformed.is_some() || json.is_empty() && !block.value["input"].is_object() {
+                json = "{}".to_owned();
+            }
             out.push(Delta::ToolCall(call.clone()));
+        }
+        if let Ok(input) = RawValue::from_string(json) {
+            block.fields.set("input", input);
         }
     }
 
@@ -230,6 +252,17 @@ fn append(value: &mut Value, text: &str) {
         Value::String(whole) => whole.push_str(text),
         none => *none = text.into(),
     }
+}
+
+/// A block as it goes back. An empty text can come, but is refused then.
+fn written(mut block: Block) -> Option<Verbatim> {
+    if block.value["type"] == "text" && block.value["text"] == "" {
+        return None;
+    }
+    for key in block.grown {
+        block.fields.set(key, raw(&block.value[key]));
+    }
+    Some(raw(&block.fields).into())
 }
 
 fn part(block: &Block) -> Option<Part> {

@@ -1,11 +1,16 @@
 //! A turn as Anthropic Messages wants to be asked.
 
-use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::provider::history::{Side, Told, sides};
-use crate::provider::http::{Call, Endpoint};
+use crate::provider::http::{Body, Call, Endpoint};
+use crate::provider::verbatim::Piece;
 use crate::provider::{
-    Content, Effort, Image, Message, Part, ToolChoice, ToolResult, TurnRequest, Wire,
+    Content, Effort, Image, Message, Part, ToolChoice, ToolResult, TurnRequest, Verbatim, Wire,
 };
 
 const VERSION: &str = "2023-06-01";
@@ -23,106 +28,120 @@ pub(in crate::provider) fn call(endpoint: &Endpoint, request: &TurnRequest) -> C
     }
 }
 
-pub(super) fn body(provider: &str, request: &TurnRequest) -> Value {
-    let mut body = Map::new();
-    let mut put = |key: &str, value: Value| {
-        body.insert(key.to_owned(), value);
-    };
-    put("model", request.model.as_str().into());
-    put("stream", true.into());
-    put(
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    content: Vec<Piece<'a>>,
+}
+
+pub(super) fn body(provider: &str, request: &TurnRequest) -> Bytes {
+    let mut body = Body::new();
+    body.put("model", &request.model);
+    body.put("stream", &true);
+    body.put(
         "max_tokens",
-        request.max_output_tokens.unwrap_or(USUAL_LENGTH).into(),
+        &request.max_output_tokens.unwrap_or(USUAL_LENGTH),
     );
-    let mut tools: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| {
-            json!({
-                "name": tool.name,
-                "description": tool.description,
-                "input_schema": tool.input_schema,
-            })
-        })
-        .collect();
+    let tools = request.tools.iter().map(|tool| Function {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.input_schema,
+        cache_control: None,
+    });
+    let mut tools: Vec<Function<'_>> = tools.collect();
     // A mark caches all that stands before it: the tools, then the instructions, then the
     // conversation. One is behind what never changes in a session, one at the end of what was said.
     if request.instructions.is_empty() {
-        tools.last_mut().map(remember);
+        if let Some(last) = tools.last_mut() {
+            last.cache_control = Some(mark());
+        }
     } else {
         let mut instructions = json!({ "type": "text", "text": request.instructions });
         remember(&mut instructions);
-        put("system", json!([instructions]));
+        body.put("system", &json!([instructions]));
     }
     if !tools.is_empty() {
-        put("tools", tools.into());
+        body.put("tools", &tools);
         match request.tool_choice {
             ToolChoice::Auto => {}
-            ToolChoice::Required => put("tool_choice", json!({ "type": "any" })),
-            ToolChoice::None => put("tool_choice", json!({ "type": "none" })),
+            ToolChoice::Required => body.put("tool_choice", &json!({ "type": "any" })),
+            ToolChoice::None => body.put("tool_choice", &json!({ "type": "none" })),
         }
     }
-    put("messages", messages(provider, request).into());
+    body.put("messages", &messages(provider, request));
     if let Some(temperature) = request.temperature {
-        put("temperature", temperature.into());
+        body.put("temperature", &temperature);
     }
     if let Some(effort) = request.effort {
-        put(
+        body.put(
             "thinking",
-            json!({ "type": "adaptive", "display": "summarized" }),
+            &json!({ "type": "adaptive", "display": "summarized" }),
         );
         let effort = match effort {
             Effort::Low => "low",
             Effort::Medium => "medium",
             Effort::High => "high",
         };
-        put("output_config", json!({ "effort": effort }));
+        body.put("output_config", &json!({ "effort": effort }));
     }
-    Value::Object(body)
+    body.done()
 }
 
 fn remember(block: &mut Value) {
-    block["cache_control"] = json!({ "type": "ephemeral" });
+    block["cache_control"] = mark();
 }
 
-fn messages(provider: &str, request: &TurnRequest) -> Vec<Value> {
-    let mut messages: Vec<Value> = Vec::new();
+fn mark() -> Value {
+    json!({ "type": "ephemeral" })
+}
+
+fn messages<'a>(provider: &str, request: &'a TurnRequest) -> Vec<Turn<'a>> {
+    let verbatim: HashSet<&str> = request
+        .messages
+        .iter()
+        .filter(|message| message.raw_of(provider, Wire::Anthropic).is_some())
+        .flat_map(|message| message.tool_calls())
+        .map(|call| call.call_id.as_str())
+        .collect();
+    let mut messages: Vec<Turn<'a>> = Vec::new();
     for side in sides(&request.messages) {
-        let (role, content) = match side {
+        let (role, content): (_, Vec<_>) = match side {
             Side::Told { results, rest } => {
-                let results = results.into_iter().map(result);
+                let results = results.into_iter().map(|one| result(one, &verbatim));
                 let rest = rest.into_iter().map(|told| match told {
                     Told::Text(text) => json!({ "type": "text", "text": text }),
                     Told::Image(shown) => image(shown),
                 });
-                ("user", results.chain(rest).collect())
+                ("user", results.chain(rest).map(Piece::Made).collect())
             }
             Side::Said(message) => ("assistant", said(provider, message)),
         };
         if !content.is_empty() {
-            messages.push(json!({ "role": role, "content": content }));
+            messages.push(Turn { role, content });
         }
     }
     if let Some(last) = messages.last_mut()
-        && last["role"] == "user"
-        && let Some(block) = last["content"]
-            .as_array_mut()
-            .and_then(|blocks| blocks.last_mut())
+        && last.role == "user"
+        && let Some(Piece::Made(block)) = last.content.last_mut()
     {
         remember(block);
     }
     messages
 }
 
-fn said(provider: &str, message: &Message) -> Vec<Value> {
-    if let Some(Value::Array(blocks)) = message.raw_of(provider, Wire::Anthropic) {
-        // An empty text can come, but is refused when it goes back.
-        let empty = |block: &&Value| block["type"] == "text" && block["text"] == "";
-        return blocks
-            .iter()
-            .filter(|block| !empty(block))
-            .cloned()
-            .collect();
+fn said<'a>(provider: &str, message: &'a Message) -> Vec<Piece<'a>> {
+    if let Some(blocks) = message.raw_of(provider, Wire::Anthropic) {
+        let blocks = blocks.iter().map(Verbatim::as_raw);
+        return blocks.map(Piece::Own).collect();
     }
     message
         .content
@@ -139,10 +158,18 @@ fn said(provider: &str, message: &Message) -> Vec<Value> {
             // Thinking without its signature is refused.
             Part::Reasoning { .. } | Part::Image(_) | Part::ToolResult(_) => None,
         })
+        .map(Piece::Made)
         .collect()
 }
 
-fn result(result: &ToolResult) -> Value {
+/// A result goes by the id that its call goes by, which is `verbatim` where the call was made here.
+fn result(result: &ToolResult, verbatim: &HashSet<&str>) -> Value {
+    let call_id = result.call_id.as_str();
+    let call_id = match verbatim.contains(call_id) {
+        true => call_id.to_owned(),
+        false => id(call_id),
+    };
+
     let content: Vec<Value> = result
         .content
         .iter()
@@ -152,7 +179,7 @@ fn result(result: &ToolResult) -> Value {
             Content::Image(shown) => Some(image(shown)),
         })
         .collect();
-    let mut block = json!({ "type": "tool_result", "tool_use_id": id(&result.call_id) });
+    let mut block = json!({ "type": "tool_result", "tool_use_id": call_id });
     if !content.is_empty() {
         block["content"] = content.into();
     }

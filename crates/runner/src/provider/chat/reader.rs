@@ -1,10 +1,12 @@
 //! The answer of Chat Completions.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::request::turn;
 use crate::provider::history::CallIds;
 use crate::provider::http::{self, Fault, object, take};
+use crate::provider::verbatim::{Fields, items, raw, within};
 use crate::provider::{
     Delta, Message, Origin, Part, Raw, Role, Stop, ToolCall, Turn, TurnRequest, Usage, Wire,
 };
@@ -26,9 +28,11 @@ pub(in crate::provider) struct Reader {
     reasoning: String,
     /// Under which name the reasoning came.
     reasoning_key: Option<&'static str>,
-    /// Pieces that a server in between wants to see again.
-    details: Vec<Value>,
+    /// Pieces that a server in between wants to see again, as they came.
+    details: Vec<Box<RawValue>>,
     slots: Vec<Slot>,
+    /// The calls that were told: those of as many slots, from the first on.
+    told: Vec<ToolCall>,
     refused: bool,
     finish: Option<String>,
     usage: Usage,
@@ -45,6 +49,7 @@ impl http::Reader for Reader {
             reasoning_key: None,
             details: Vec::new(),
             slots: Vec::new(),
+            told: Vec::new(),
             refused: false,
             finish: None,
             usage: Usage::default(),
@@ -66,8 +71,12 @@ impl http::Reader for Reader {
         if chunk["usage"].is_object() {
             self.usage = usage(&chunk["usage"]);
         }
-        for choice in chunk["choices"].as_array_mut().into_iter().flatten() {
+        let choices = chunk["choices"].as_array_mut().into_iter().flatten();
+        for (place, choice) in choices.enumerate() {
             if choice["index"].as_u64().unwrap_or_default() == 0 {
+                if choice["delta"]["reasoning_details"].is_array() {
+                    self.details.extend(details(data, place));
+                }
                 self.choice(choice, out);
             }
         }
@@ -91,16 +100,16 @@ impl http::Reader for Reader {
             text,
         });
         add(&mut content, &self.text, |text| Part::Text { text });
+        while self.told.len() < self.slots.len() {
+            self.tell(out);
+        }
         let mut calls = Vec::new();
-        for slot in &mut self.slots {
-            slot.announce(&mut self.ids, out);
+        for (slot, call) in self.slots.iter().zip(std::mem::take(&mut self.told)) {
             calls.push(json!({
                 "id": slot.id,
                 "type": "function",
-                "function": { "name": slot.name, "arguments": slot.arguments },
+                "function": { "name": slot.name, "arguments": call.readable(&slot.arguments) },
             }));
-            let call = ToolCall::from_text(slot.id.clone(), slot.name.clone(), &slot.arguments);
-            out.push(Delta::ToolCall(call.clone()));
             content.push(Part::ToolCall(call));
         }
         let stop = match finish.as_str() {
@@ -132,10 +141,7 @@ impl http::Reader for Reader {
 
 impl Reader {
     fn choice(&mut self, choice: &mut Value, out: &mut Vec<Delta>) {
-        if let Some(reason) = choice["finish_reason"].as_str() {
-            self.finish = Some(reason.to_owned());
-        }
-        let mut delta = take(choice, "delta");
+        let delta = take(choice, "delta");
         for key in ["reasoning_content", "reasoning"] {
             if let Some(text) = delta[key].as_str()
                 && !text.is_empty()
@@ -145,9 +151,6 @@ impl Reader {
                 out.push(Delta::Reasoning(text.to_owned()));
                 break;
             }
-        }
-        if let Value::Array(details) = take(&mut delta, "reasoning_details") {
-            self.details.extend(details);
         }
         let refusal = delta["refusal"].as_str().unwrap_or_default();
         self.refused |= !refusal.is_empty();
@@ -160,34 +163,66 @@ impl Reader {
         for fragment in delta["tool_calls"].as_array().into_iter().flatten() {
             self.fragment(fragment, out);
         }
+        if let Some(reason) = choice["finish_reason"].as_str() {
+            self.finish = Some(reason.to_owned());
+            // Some say `""` with every chunk.
+            if !reason.is_empty() {
+                self.tell_while(
+                    |slot| slot.is_whole() || slot.arguments.trim().is_empty(),
+                    out,
+                );
+            }
+        }
+    }
+
+    /// Tells of calls, in their order, as long as they are complete: of another more may come.
+    fn tell_while(&mut self, complete: fn(&Slot) -> bool, out: &mut Vec<Delta>) {
+        while self.slots.get(self.told.len()).is_some_and(complete) {
+            self.tell(out);
+        }
+    }
+
+    /// Tells of the next call as it is now.
+    fn tell(&mut self, out: &mut Vec<Delta>) {
+        if let Some(slot) = self.slots.get_mut(self.told.len()) {
+            slot.announce(&mut self.ids, out);
+            let call = ToolCall::from_text(slot.id.clone(), slot.name.clone(), &slot.arguments);
+            out.push(Delta::ToolCall(call.clone()));
+            self.told.push(call);
+        }
     }
 
     fn fragment(&mut self, fragment: &Value, out: &mut Vec<Delta>) {
         let id = fragment["id"].as_str().unwrap_or_default();
         let name = fragment["function"]["name"].as_str().unwrap_or_default();
         let index = fragment["index"].as_u64();
-        let slot = self.slots.iter_mut().rev().find(|slot| match index {
+        let arguments = &fragment["function"]["arguments"];
+        let found = self.slots.iter().rposition(|slot| match index {
             Some(index) => slot.index == index,
             None => id.is_empty() || slot.id == id,
         });
-        let slot = match slot {
-            // Some servers give every call the same index.
-            Some(slot) if id.is_empty() || name.is_empty() || slot.id == id => slot,
+        let place = match found {
+            Some(place) if !self.slots[place].is_another(id, name, arguments) => place,
             _ => {
-                let index = index.unwrap_or(self.slots.len() as u64);
+                let place = self.slots.len();
+                self.tell_while(Slot::is_whole, out);
                 self.slots.push(Slot {
-                    index,
+                    index: index.unwrap_or(place as u64),
                     id: String::new(),
                     name: String::new(),
                     arguments: String::new(),
                     passed_on: None,
                 });
-                let Some(slot) = self.slots.last_mut() else {
-                    return;
-                };
-                slot
+                place
             }
         };
+        let Some(slot) = self.slots.get_mut(place) else {
+            return;
+        };
+        // What was told was whole, and stays as it was.
+        if place < self.told.len() {
+            return;
+        }
         if slot.passed_on.is_none() {
             if slot.id.is_empty() {
                 slot.id = id.to_owned();
@@ -196,7 +231,7 @@ impl Reader {
                 slot.name = name.to_owned();
             }
         }
-        match &fragment["function"]["arguments"] {
+        match arguments {
             Value::String(text) => slot.arguments.push_str(text),
             Value::Null => {}
             // Not as text, but as what it means.
@@ -215,18 +250,38 @@ impl Reader {
         if let (true, Some(key)) = (called, self.reasoning_key) {
             turn[key] = std::mem::take(&mut self.reasoning).into();
         }
+        let mut fields = Fields::of(raw(&turn).get());
         if !self.details.is_empty() {
-            turn["reasoning_details"] = std::mem::take(&mut self.details).into();
+            fields.set("reasoning_details", raw(&self.details));
         }
         Some(Raw {
             provider: self.provider.clone(),
             wire: Wire::Chat,
-            turn,
+            turn: vec![raw(&fields).into()],
         })
     }
 }
 
 impl Slot {
+    /// Whether a fragment is of another call than this one. Some servers give every call the same
+    /// index or none, some of these no id either, and some repeat the name with every fragment.
+    fn is_another(&self, id: &str, name: &str, arguments: &Value) -> bool {
+        if name.is_empty() {
+            return false;
+        }
+        match id.is_empty() {
+            true => self.is_whole() && (name != self.name || !is_empty(arguments)),
+            false => self.id != id,
+        }
+    }
+
+    /// Whether nothing can be missing.
+    fn is_whole(&self) -> bool {
+        !self.name.is_empty()
+            && self.arguments.trim_end().ends_with('}')
+            && serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+    }
+
     /// Passes on what has not been passed on yet.
     fn announce(&mut self, ids: &mut CallIds, out: &mut Vec<Delta>) {
         if self.id.is_empty() {
@@ -250,6 +305,21 @@ impl Slot {
         }
         self.passed_on = Some(self.arguments.len());
     }
+}
+
+/// The pieces in the choice at this place, as they came.
+fn details(data: &str, place: usize) -> Vec<Box<RawValue>> {
+    let choices = within(data, &["choices"]).map(|list| items(list.get()));
+    let choice = choices.and_then(|list| list.into_iter().nth(place));
+    let details = choice.and_then(|one| within(one.get(), &["delta", "reasoning_details"]));
+    details.map(|list| items(list.get())).unwrap_or_default()
+}
+
+fn is_empty(arguments: &Value) -> bool {
+    arguments.is_null()
+        || arguments
+            .as_str()
+            .is_some_and(|text| text.trim().is_empty())
 }
 
 /// Text, or a list of parts with text in them.

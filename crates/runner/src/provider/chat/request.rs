@@ -1,9 +1,12 @@
 //! A turn as Chat Completions wants to be asked.
 
-use serde_json::{Map, Value, json};
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::provider::history::{Side, Told, data_url, sides};
-use crate::provider::http::{Call, Endpoint};
+use crate::provider::http::{Body, Call, Endpoint};
+use crate::provider::verbatim::Piece;
 use crate::provider::{
     Content, Effort, Image, Message, Part, ToolChoice, ToolResult, TurnRequest, Wire,
 };
@@ -27,31 +30,40 @@ pub(in crate::provider) fn call(endpoint: &Endpoint, request: &TurnRequest) -> C
     }
 }
 
-pub(super) fn body(provider: &str, dialect: Dialect, request: &TurnRequest) -> Value {
-    let mut body = Map::new();
-    let mut put = |key: &str, value: Value| {
-        body.insert(key.to_owned(), value);
-    };
-    put("model", request.model.as_str().into());
-    put("stream", true.into());
-    put("stream_options", json!({ "include_usage": true }));
-    put("messages", messages(provider, request).into());
+#[derive(Serialize)]
+struct Callable<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+pub(super) fn body(provider: &str, dialect: Dialect, request: &TurnRequest) -> Bytes {
+    let mut body = Body::new();
+    body.put("model", &request.model);
+    body.put("stream", &true);
+    body.put("stream_options", &json!({ "include_usage": true }));
+    body.put("messages", &messages(provider, request));
     if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| {
-            json!({
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.input_schema,
-                },
-            })
+        let tools = request.tools.iter().map(|tool| Callable {
+            kind: "function",
+            function: Function {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.input_schema,
+            },
         });
-        put("tools", tools.collect());
+        body.put("tools", &tools.collect::<Vec<_>>());
         match request.tool_choice {
             ToolChoice::Auto => {}
-            ToolChoice::Required => put("tool_choice", "required".into()),
-            ToolChoice::None => put("tool_choice", "none".into()),
+            ToolChoice::Required => body.put("tool_choice", "required"),
+            ToolChoice::None => body.put("tool_choice", "none"),
         }
     }
     if let Some(length) = request.max_output_tokens {
@@ -59,10 +71,10 @@ pub(super) fn body(provider: &str, dialect: Dialect, request: &TurnRequest) -> V
             Dialect::OpenAi => "max_completion_tokens",
             Dialect::Compatible => "max_tokens",
         };
-        put(key, length.into());
+        body.put(key, &length);
     }
     if let Some(temperature) = request.temperature {
-        put("temperature", temperature.into());
+        body.put("temperature", &temperature);
     }
     if let Some(effort) = request.effort {
         let effort = match effort {
@@ -70,18 +82,19 @@ pub(super) fn body(provider: &str, dialect: Dialect, request: &TurnRequest) -> V
             Effort::Medium => "medium",
             Effort::High => "high",
         };
-        put("reasoning_effort", effort.into());
+        body.put("reasoning_effort", effort);
     }
     if let (Dialect::OpenAi, Some(key)) = (dialect, &request.cache_key) {
-        put("prompt_cache_key", key.as_str().into());
+        body.put("prompt_cache_key", key);
     }
-    Value::Object(body)
+    body.done()
 }
 
-fn messages(provider: &str, request: &TurnRequest) -> Vec<Value> {
+fn messages<'a>(provider: &str, request: &'a TurnRequest) -> Vec<Piece<'a>> {
     let mut messages = Vec::new();
     if !request.instructions.is_empty() {
-        messages.push(json!({ "role": "system", "content": request.instructions }));
+        let system = json!({ "role": "system", "content": request.instructions });
+        messages.push(Piece::Made(system));
     }
     for side in sides(&request.messages) {
         match side {
@@ -91,14 +104,15 @@ fn messages(provider: &str, request: &TurnRequest) -> Vec<Value> {
                     results.iter().flat_map(|result| images(result)).collect();
                 rest.splice(0..0, pictures.into_iter().map(Told::Image));
                 messages.extend(results.into_iter().map(|result| {
-                    json!({
+                    Piece::Made(json!({
                         "role": "tool",
                         "tool_call_id": result.call_id,
                         "content": result.words(),
-                    })
+                    }))
                 }));
                 if !rest.is_empty() {
-                    messages.push(json!({ "role": "user", "content": content(&rest) }));
+                    let told = json!({ "role": "user", "content": content(&rest) });
+                    messages.push(Piece::Made(told));
                 }
             }
             Side::Said(message) => messages.extend(said(provider, message)),
@@ -136,21 +150,17 @@ fn content(told: &[Told<'_>]) -> Value {
         .collect()
 }
 
-fn said(provider: &str, message: &Message) -> Option<Value> {
-    if let Some(raw) = message.raw_of(provider, Wire::Chat) {
-        return Some(raw.clone());
+fn said<'a>(provider: &str, message: &'a Message) -> Option<Piece<'a>> {
+    if let Some([raw, ..]) = message.raw_of(provider, Wire::Chat) {
+        return Some(Piece::Own(raw.as_raw()));
     }
     let calls: Vec<Value> = message
         .tool_calls()
         .map(|call| {
-            let arguments = match &call.malformed {
-                Some(written) => written.clone(),
-                None => call.arguments.to_string(),
-            };
             json!({
                 "id": call.call_id,
                 "type": "function",
-                "function": { "name": call.name, "arguments": arguments },
+                "function": { "name": call.name, "arguments": call.arguments.to_string() },
             })
         })
         .collect();
@@ -163,7 +173,7 @@ fn said(provider: &str, message: &Message) -> Option<Value> {
             Part::Reasoning { .. } => None,
         })
         .collect();
-    turn(&text.concat(), calls)
+    turn(&text.concat(), calls).map(Piece::Made)
 }
 
 /// An assistant's message, if there is anything in it.

@@ -1,18 +1,21 @@
 //! The answer of Google Gemini.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::provider::history::CallIds;
 use crate::provider::http::{self, Fault, object, take};
+use crate::provider::verbatim::{items, within};
 use crate::provider::{
-    Delta, Message, Origin, Part, Raw, Role, Stop, ToolCall, Turn, TurnRequest, Usage, Wire,
+    Delta, Message, Origin, Part, Raw, Role, Stop, ToolCall, Turn, TurnRequest, Usage, Verbatim,
+    Wire,
 };
 
 pub(in crate::provider) struct Reader {
     provider: String,
     ids: CallIds,
-    /// The parts as they go back; pieces of plain text are put together.
-    parts: Vec<Value>,
+    /// The parts, each also as it came; pieces of plain text are put together.
+    parts: Vec<(Value, Option<Box<RawValue>>)>,
     content: Vec<Part>,
     finish: Option<String>,
     blocked: bool,
@@ -47,8 +50,9 @@ impl http::Reader for Reader {
             self.finish = Some(reason.to_owned());
         }
         if let Value::Array(parts) = take(&mut take(&mut candidate, "content"), "parts") {
+            let mut written = written(data).into_iter();
             for part in parts {
-                self.part(part, out);
+                self.part(part, written.next(), out);
             }
         }
         Ok(())
@@ -79,6 +83,10 @@ impl http::Reader for Reader {
             Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => Stop::MalformedCall,
             Some(other) => Stop::Other(other.to_owned()),
         };
+        let turn = self.parts.into_iter().map(|(part, written)| match written {
+            Some(written) => Verbatim::from(written),
+            None => Verbatim::from(&part),
+        });
         out.push(Delta::Done(Turn {
             message: Message {
                 role: Role::Assistant,
@@ -87,7 +95,7 @@ impl http::Reader for Reader {
                 raw: Some(Raw {
                     provider: self.provider,
                     wire: Wire::Gemini,
-                    turn: Value::Array(self.parts),
+                    turn: turn.collect(),
                 }),
             },
             usage: self.usage,
@@ -103,22 +111,23 @@ impl http::Reader for Reader {
 }
 
 impl Reader {
-    fn part(&mut self, part: Value, out: &mut Vec<Delta>) {
+    fn part(&mut self, part: Value, written: Option<Box<RawValue>>, out: &mut Vec<Delta>) {
         if let Some(text) = part["text"].as_str() {
             let thought = part["thought"] == true;
             self.text(text, thought, out);
             if self.grows(&part) {
-                if let Some(Value::String(whole)) =
-                    self.parts.last_mut().and_then(|last| last.get_mut("text"))
+                if let Some((last, written)) = self.parts.last_mut()
+                    && let Some(Value::String(whole)) = last.get_mut("text")
                 {
                     whole.push_str(text);
+                    *written = None;
                 }
                 return;
             }
         } else if let Some(function) = part["functionCall"].as_object() {
             self.call(function, out);
         }
-        self.parts.push(part);
+        self.parts.push((part, written));
     }
 
     /// Whether this is more of the last part. A signature belongs to the part it came with.
@@ -127,7 +136,7 @@ impl Reader {
             part.as_object()
                 .is_some_and(|fields| fields.keys().all(|key| key == "text" || key == "thought"))
         };
-        self.parts.last().is_some_and(|last| {
+        self.parts.last().is_some_and(|(last, _)| {
             plain(last)
                 && plain(part)
                 && last["text"].is_string()
@@ -200,4 +209,12 @@ impl Reader {
             reasoning,
         };
     }
+}
+
+/// The parts of a chunk as they came.
+fn written(data: &str) -> Vec<Box<RawValue>> {
+    let candidates = within(data, &["candidates"]).map(|list| items(list.get()));
+    let first = candidates.and_then(|list| list.into_iter().next());
+    let parts = first.and_then(|first| within(first.get(), &["content", "parts"]));
+    parts.map(|list| items(list.get())).unwrap_or_default()
 }

@@ -1,11 +1,14 @@
 //! A turn as Google Gemini wants to be asked.
 
+use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::provider::history::{CallIds, Side, Told, sides};
-use crate::provider::http::{Call, Endpoint};
+use crate::provider::http::{Body, Call, Endpoint};
+use crate::provider::verbatim::Piece;
 use crate::provider::{
-    Content, Effort, Image, Message, Part, ToolChoice, ToolResult, TurnRequest, Wire,
+    Content, Effort, Image, Message, Part, ToolChoice, ToolResult, TurnRequest, Verbatim, Wire,
 };
 
 /// Calls that another model made have no signature; others send this in its place. It was never tried
@@ -36,40 +39,54 @@ fn segment(model: &str) -> String {
         .collect()
 }
 
-pub(super) fn body(provider: &str, request: &TurnRequest) -> Value {
-    let mut body = Map::new();
-    let mut put = |key: &str, value: Value| {
-        body.insert(key.to_owned(), value);
-    };
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declared<'a> {
+    function_declarations: Vec<Function<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters_json_schema: &'a Value,
+}
+
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    parts: Vec<Piece<'a>>,
+}
+
+pub(super) fn body(provider: &str, request: &TurnRequest) -> Bytes {
+    let mut body = Body::new();
     if !request.instructions.is_empty() {
-        put(
+        body.put(
             "systemInstruction",
-            json!({ "parts": [{ "text": request.instructions }] }),
+            &json!({ "parts": [{ "text": request.instructions }] }),
         );
     }
-    put("contents", contents(provider, request).into());
+    body.put("contents", &contents(provider, request));
     if !request.tools.is_empty() {
-        let tools: Vec<Value> = request
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parametersJsonSchema": tool.input_schema,
-                })
-            })
-            .collect();
-        put("tools", json!([{ "functionDeclarations": tools }]));
+        let tools = request.tools.iter().map(|tool| Function {
+            name: &tool.name,
+            description: &tool.description,
+            parameters_json_schema: &tool.input_schema,
+        });
+        let declared = Declared {
+            function_declarations: tools.collect(),
+        };
+        body.put("tools", &[declared]);
         let mode = match request.tool_choice {
             ToolChoice::Auto => None,
             ToolChoice::Required => Some("ANY"),
             ToolChoice::None => Some("NONE"),
         };
         if let Some(mode) = mode {
-            put(
+            body.put(
                 "toolConfig",
-                json!({ "functionCallingConfig": { "mode": mode } }),
+                &json!({ "functionCallingConfig": { "mode": mode } }),
             );
         }
     }
@@ -87,9 +104,9 @@ pub(super) fn body(provider: &str, request: &TurnRequest) -> Value {
         );
     }
     if !config.is_empty() {
-        put("generationConfig", Value::Object(config));
+        body.put("generationConfig", &config);
     }
-    Value::Object(body)
+    body.done()
 }
 
 /// Up to 2.5 in tokens, later in words.
@@ -105,7 +122,7 @@ fn thinking(model: &str, effort: Effort) -> Value {
     }
 }
 
-fn contents(provider: &str, request: &TurnRequest) -> Vec<Value> {
+fn contents<'a>(provider: &str, request: &'a TurnRequest) -> Vec<Turn<'a>> {
     sides(&request.messages)
         .into_iter()
         .map(|side| match side {
@@ -118,25 +135,31 @@ fn contents(provider: &str, request: &TurnRequest) -> Vec<Value> {
                     Told::Text(text) => json!({ "text": text }),
                     Told::Image(image) => inline(image),
                 }));
-                ("user", parts)
+                Turn {
+                    role: "user",
+                    parts: parts.into_iter().map(Piece::Made).collect(),
+                }
             }
-            Side::Said(message) => ("model", said(provider, message)),
+            Side::Said(message) => Turn {
+                role: "model",
+                parts: said(provider, message),
+            },
         })
-        .filter(|(_, parts)| !parts.is_empty())
-        .map(|(role, parts)| json!({ "role": role, "parts": parts }))
+        .filter(|turn| !turn.parts.is_empty())
         .collect()
 }
 
-fn said(provider: &str, message: &Message) -> Vec<Value> {
-    if let Some(Value::Array(parts)) = message.raw_of(provider, Wire::Gemini) {
-        return parts.clone();
+fn said<'a>(provider: &str, message: &'a Message) -> Vec<Piece<'a>> {
+    if let Some(parts) = message.raw_of(provider, Wire::Gemini) {
+        let parts = parts.iter().map(Verbatim::as_raw);
+        return parts.map(Piece::Own).collect();
     }
     let mut parts = Vec::new();
     let mut signed = false;
     for part in &message.content {
         match part {
             Part::Text { text } if text.is_empty() => {}
-            Part::Text { text } => parts.push(json!({ "text": text })),
+            Part::Text { text } => parts.push(Piece::Made(json!({ "text": text }))),
             Part::ToolCall(call) => {
                 let mut part = json!({
                     "functionCall": { "name": call.name, "args": call.arguments },
@@ -148,7 +171,7 @@ fn said(provider: &str, message: &Message) -> Vec<Value> {
                 if !std::mem::replace(&mut signed, true) {
                     part["thoughtSignature"] = NO_SIGNATURE.into();
                 }
-                parts.push(part);
+                parts.push(Piece::Made(part));
             }
             Part::Reasoning { .. } | Part::Image(_) | Part::ToolResult(_) => {}
         }

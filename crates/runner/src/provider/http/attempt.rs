@@ -34,7 +34,7 @@ impl Asking {
             request,
             path: call.path,
             headers: call.headers,
-            body: Bytes::from(call.body.to_string()),
+            body: call.body,
         }
     }
 

@@ -42,7 +42,7 @@ struct Inner {
     base: String,
     address: String,
     key: Option<String>,
-    variable: String,
+    place: String,
     timeouts: Timeouts,
     retries: Retries,
     /// Made when it is first needed: it reads the machine's certificates.
@@ -60,8 +60,8 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint called `name` at `base`, such as `https://api.openai.com/v1`. `variable` is what
-    /// people are told to look at when the key is not taken.
+    /// An endpoint called `name` at `base`, such as `https://api.openai.com/v1`. `place` is where
+    /// people are told to look when the key is not taken: a variable, or what the settings say.
     ///
     /// # Errors
     /// [`ProviderError::BadEndpoint`] if the address is none, or not of HTTP, or carries a key that
@@ -70,7 +70,7 @@ impl Endpoint {
         name: &str,
         base: &str,
         key: Option<&str>,
-        variable: &str,
+        place: &str,
         timeouts: Timeouts,
         retries: Retries,
     ) -> Result<Self, ProviderError> {
@@ -95,7 +95,7 @@ impl Endpoint {
         };
         if key.is_some_and(|key| !key.chars().all(|c| c.is_ascii_graphic())) {
             return Err(bad(format!(
-                "the key in {variable} has characters that no key has."
+                "the key has characters that no key has. Check {place}."
             )));
         }
         let address = match url.port() {
@@ -108,7 +108,7 @@ impl Endpoint {
                 base: base.trim_end_matches('/').to_owned(),
                 address,
                 key: key.map(str::to_owned),
-                variable: variable.to_owned(),
+                place: place.to_owned(),
                 timeouts,
                 retries,
                 client: OnceLock::new(),
@@ -142,8 +142,9 @@ impl Endpoint {
         &self.inner.address
     }
 
-    pub(super) fn variable(&self) -> &str {
-        &self.inner.variable
+    /// Where its key is.
+    pub(super) fn place(&self) -> &str {
+        &self.inner.place
     }
 
     pub(super) fn timeouts(&self) -> Timeouts {

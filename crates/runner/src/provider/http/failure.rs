@@ -11,6 +11,16 @@ use crate::provider::ProviderError;
 /// How much of a provider's words is repeated.
 const LONGEST: usize = 600;
 
+/// What those say for whom a conversation is too long and who have no word for it: Anthropic, where
+/// only room for the answer is missing; Google; vLLM, DeepSeek and OpenRouter; llama.cpp of old.
+const TOO_LONG: [&str; 5] = [
+    "prompt is too long",
+    "exceed context limit",
+    "exceeds the maximum number of tokens",
+    "maximum context length is",
+    "exceeds the available context size",
+];
+
 /// What a reader finds wrong in an answer that began well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::provider) enum Fault {
@@ -148,7 +158,7 @@ fn known(
     {
         ProviderError::Unauthorized {
             provider,
-            variable: endpoint.variable().to_owned(),
+            place: endpoint.place().to_owned(),
             said,
         }
     } else if status == 429 || has("rate_limit") || has("RESOURCE_EXHAUSTED") {
@@ -167,8 +177,7 @@ fn known(
         || has("context_length_exceeded")
         || has("request_too_large")
         || has("exceed_context_size")
-        || lower.contains("prompt is too long")
-        || lower.contains("exceeds the maximum number of tokens")
+        || TOO_LONG.iter().any(|words| lower.contains(words))
     {
         ProviderError::ContextFull { provider, said }
     } else {

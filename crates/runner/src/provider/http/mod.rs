@@ -5,11 +5,13 @@
 //! of the answer one by one. Neither does any I/O, so both are tested with values.
 
 mod attempt;
+mod body;
 mod endpoint;
 pub(super) mod events;
 mod failure;
 mod retry;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub use endpoint::{Endpoint, Timeouts};
 pub use retry::Retries;
 
+pub(super) use body::Body;
 pub(super) use failure::Fault;
 
 use super::{Delta, Deltas, Provider, ProviderError, TurnRequest, Wire};
@@ -43,7 +46,7 @@ pub(super) struct Call {
     pub(super) path: String,
     /// Of this wire; the key is among them.
     pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) body: Value,
+    pub(super) body: Bytes,
 }
 
 /// The data of an event, which is an object on every wire.

@@ -7,12 +7,31 @@ use super::super::{ToolCall, ToolResult};
 /// How much of a result is repeated.
 const LINES: usize = 40;
 
+/// What is said to somebody to begin with, which nobody has to make sense of.
+const OPENINGS: &[&str] = &[
+    "hello",
+    "hey",
+    "hi",
+    "help",
+    "what can you do",
+    "what do you do",
+    "who are you",
+];
+
+/// What `offline` says first where it is shown a picture.
+pub(super) const BLIND: &str = "I do not see pictures, so I go by your words alone. ";
+
 /// What `offline` says when it cannot make sense of a request.
 pub(super) fn not_understood(words: &str) -> String {
     let words: String = words.chars().take(80).collect();
+    let asked = words.trim_end_matches(['.', '!', '?', ' ']).to_lowercase();
+    let sense = match asked.is_empty() || OPENINGS.contains(&asked.as_str()) {
+        true => String::new(),
+        false => format!(" I could not make sense of \"{words}\"."),
+    };
     format!(
         "I am `offline`, the small model inside Ward: no network, no key, and no reasoning either; \
-         I follow plain requests. I could not make sense of \"{words}\". What I understand:\n\n{EXAMPLES}"
+         I follow plain requests.{sense} What I understand:\n\n{EXAMPLES}"
     )
 }
 

@@ -12,6 +12,7 @@ mod step;
 mod tests;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
@@ -43,11 +44,6 @@ impl Provider for Offline {
     fn turn(&self, request: TurnRequest, cancel: CancellationToken) -> Deltas {
         let deltas = deltas(&request, reply(&request));
         futures_util::stream::iter(deltas)
-            .then(|delta| async {
-                // Word by word, as others come over a network.
-                tokio::task::yield_now().await;
-                delta
-            })
             .scan(false, move |over, delta| {
                 let next = match (*over, cancel.is_cancelled()) {
                     (true, _) => None,
@@ -86,11 +82,21 @@ fn reply(request: &TurnRequest) -> Reply {
     let Some(asked) = asked else {
         return Reply::text(answer::not_understood(""));
     };
-    let plan = match plan::plan(&request.messages[asked].text()) {
+    let since = &request.messages[asked + 1..];
+    let mut reply = follow(request, &request.messages[asked].text(), since);
+    let shown = &request.messages[asked].content;
+    if since.is_empty() && shown.iter().any(|part| matches!(part, Part::Image(_))) {
+        reply.text.insert_str(0, answer::BLIND);
+    }
+    reply
+}
+
+/// What comes next of a request, after what was done since.
+fn follow(request: &TurnRequest, asked: &str, since: &[Arc<Message>]) -> Reply {
+    let plan = match plan::plan(asked) {
         Ok(plan) => plan,
         Err(words) => return Reply::text(answer::not_understood(&words)),
     };
-    let since = &request.messages[asked + 1..];
     let done = since
         .iter()
         .filter(|message| message.tool_calls().next().is_some())

@@ -64,7 +64,13 @@ pub(super) fn read(text: &str, it: Option<&str>) -> Option<Read> {
 }
 
 fn run(command: &str) -> Option<Step> {
-    let command = strip(command, "the command").unwrap_or(command);
+    let named = strip(command, "the command");
+    let command = named.unwrap_or(command);
+    // "run the tests" says what is wanted, and not the command that does it.
+    if named.is_none() && one_of(command, &["the", "my", "our", "your", "all", "a", "an"]).is_some()
+    {
+        return None;
+    }
     let command = unquoted(command.trim_start_matches(':').trim());
     (!command.is_empty()).then(|| Step::Run {
         command: command.to_owned(),

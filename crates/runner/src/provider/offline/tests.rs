@@ -376,6 +376,21 @@ fn every_example_it_gives_is_understood() {
 }
 
 #[test]
+fn what_names_no_command_is_not_run_and_a_greeting_is_not_a_mistake() {
+    for text in ["run the tests", "Run my tests.", "run all tests"] {
+        assert!(plan::plan(text).is_err(), "{text}");
+    }
+    assert!(plan::plan("run the command: the").is_ok());
+    for text in ["Hello!", "help", "What can you do?"] {
+        let told = ask(&[Message::user(text)]).message.text();
+        assert!(told.contains("What I understand"), "{told}");
+        assert!(!told.contains("could not"), "{told}");
+    }
+    let told = ask(&[Message::user("run the tests")]).message.text();
+    assert!(told.contains("make sense of \"run the tests\""), "{told}");
+}
+
+#[test]
 fn a_tool_that_is_not_offered_is_not_called() {
     let request = TurnRequest {
         messages: vec![Arc::new(Message::user("run ls"))],

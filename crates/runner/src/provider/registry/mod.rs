@@ -104,11 +104,18 @@ pub struct Listing {
 struct Place {
     wire: Wire,
     models: Vec<String>,
+    /// Its key, also where nothing can be asked with it.
+    key: Option<Key>,
     provider: Result<(Endpoint, Arc<HttpProvider>), ProviderError>,
 }
 
 impl Place {
-    fn new(wire: Wire, models: Vec<String>, endpoint: Result<Endpoint, ProviderError>) -> Self {
+    fn new(
+        wire: Wire,
+        models: Vec<String>,
+        key: Option<Key>,
+        endpoint: Result<Endpoint, ProviderError>,
+    ) -> Self {
         let provider = endpoint.map(|endpoint| {
             let provider = Arc::new(HttpProvider::new(endpoint.clone(), wire));
             (endpoint, provider)
@@ -116,6 +123,7 @@ impl Place {
         Self {
             wire,
             models,
+            key,
             provider,
         }
     }
@@ -178,10 +186,11 @@ impl Registry {
             .iter()
             .filter(|(name, _)| !places.contains_key(*name))
             .map(|(name, base)| {
-                let endpoint = endpoint(name, Wire::Chat, base, None, "");
+                let place = place_of_key(name, &None, None);
+                let endpoint = endpoint(name, Wire::Chat, base, None, &place);
                 (
                     (*name).to_owned(),
-                    Place::new(Wire::Chat, Vec::new(), endpoint),
+                    Place::new(Wire::Chat, Vec::new(), None, endpoint),
                 )
             });
         let local = local.collect();
@@ -200,6 +209,12 @@ impl Registry {
     #[must_use]
     pub fn default_model(&self) -> &str {
         &self.model
+    }
+
+    /// The keys of all providers, for whoever has to keep them out of something.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let keys = self.places.values().filter_map(|place| place.key.as_ref());
+        keys.map(Key::expose)
     }
 
     /// Who answers for this model.
@@ -342,9 +357,8 @@ fn known_place(
     let key_variable = written.key_variable.as_deref().unwrap_or(known.key);
     let key = written
         .key
-        .as_ref()
-        .map(|key| key.expose().to_owned())
-        .or_else(|| variable(key_variable));
+        .clone()
+        .or_else(|| variable(key_variable).map(Key::from));
     let base = written
         .base_url
         .or_else(|| variable(known.base))
@@ -358,13 +372,16 @@ fn known_place(
             provider: known.name.to_owned(),
             variable: key_variable.to_owned(),
         }),
-        (Some(base), key) => endpoint(known.name, known.wire, &base, key.as_deref(), key_variable),
+        (Some(base), key) => {
+            let place = place_of_key(known.name, &written.key, Some(key_variable));
+            endpoint(known.name, known.wire, &base, key.as_ref(), &place)
+        }
     };
     let models = match written.models.is_empty() {
         true => vec![known.models.to_owned()],
         false => written.models,
     };
-    Place::new(known.wire, models, made)
+    Place::new(known.wire, models, key, made)
 }
 
 fn own_place(
@@ -373,49 +390,55 @@ fn own_place(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Place {
     let wire = written.wire.unwrap_or(Wire::Chat);
-    let key = match (&written.key, &written.key_variable) {
-        (Some(key), _) => Ok(Some(key.expose().to_owned())),
-        (None, None) => Ok(None),
-        (None, Some(named)) => variable(named)
-            .map(Some)
-            .ok_or_else(|| ProviderError::MissingKey {
-                provider: name.to_owned(),
-                variable: named.clone(),
-            }),
-    };
+    let named = written.key_variable.as_deref();
+    let key = written
+        .key
+        .clone()
+        .or_else(|| named.and_then(variable).map(Key::from));
     let bad = |why: String| ProviderError::BadEndpoint {
         provider: name.to_owned(),
         why,
     };
-    let variable = match &written.key_variable {
-        Some(named) => named.clone(),
-        None => format!("`key` in [providers.{name}] of the settings"),
-    };
-    let made = key.and_then(|key| match &written.base_url {
+    let made = match (&written.base_url, &key, named) {
+        (_, None, Some(named)) => Err(ProviderError::MissingKey {
+            provider: name.to_owned(),
+            variable: named.to_owned(),
+        }),
         _ if wire == Wire::Offline || name == Offline::NAME => Err(bad(
             "`offline` needs no endpoint; choose another name and wire.".to_owned(),
         )),
-        None => Err(bad(format!(
+        (None, ..) => Err(bad(format!(
             "no address is set. Set `base_url` in [providers.{name}] of the settings."
         ))),
-        Some(base) => endpoint(name, wire, base, key.as_deref(), &variable),
-    });
-    Place::new(wire, written.models.clone(), made)
+        (Some(base), key, named) => {
+            let place = place_of_key(name, &written.key, named);
+            endpoint(name, wire, base, key.as_ref(), &place)
+        }
+    };
+    Place::new(wire, written.models.clone(), key, made)
+}
+
+/// Where to look when a key is not taken: what is written goes before what is in a variable.
+fn place_of_key(name: &str, written: &Option<Key>, variable: Option<&str>) -> String {
+    match (written, variable) {
+        (None, Some(variable)) => variable.to_owned(),
+        (Some(_), _) | (None, None) => format!("`key` in [providers.{name}] of the settings"),
+    }
 }
 
 fn endpoint(
     name: &str,
     wire: Wire,
     base: &str,
-    key: Option<&str>,
-    variable: &str,
+    key: Option<&Key>,
+    place: &str,
 ) -> Result<Endpoint, ProviderError> {
     let base = versioned(wire, base);
     Endpoint::new(
         name,
         &base,
-        key,
-        variable,
+        key.map(Key::expose),
+        place,
         Timeouts::default(),
         Retries::default(),
     )

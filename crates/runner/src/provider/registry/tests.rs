@@ -160,6 +160,64 @@ fn a_mistake_in_an_endpoint_is_refused_and_a_key_is_never_shown() {
 }
 
 #[tokio::test]
+async fn where_a_key_is_that_is_not_taken_is_told() {
+    let written = json!({
+        "anthropic": {"key": "two words"},
+        "openai": {"key_variable": "ELSEWHERE"},
+        "work": {"base_url": "http://127.0.0.1:9", "key": "two words", "key_variable": "UNUSED"},
+        "home": {"base_url": "http://127.0.0.1:9", "key_variable": "DOOR"},
+    });
+    let variables = [
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+        "ELSEWHERE",
+        "UNUSED",
+        "DOOR",
+    ];
+    let registry = registry(written, &variables.map(|name| (name, "two words")));
+    for (provider, place) in [
+        (
+            "anthropic",
+            "`key` in [providers.anthropic] of the settings",
+        ),
+        ("gemini", "GEMINI_API_KEY"),
+        ("openai", "ELSEWHERE"),
+        ("work", "`key` in [providers.work] of the settings"),
+        ("home", "DOOR"),
+    ] {
+        let error = registry
+            .resolve(&format!("{provider}/x"))
+            .await
+            .unwrap_err();
+        let expected = format!(
+            "{provider} cannot be asked: the key has characters that no key has. Check {place}."
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn all_keys_are_known_wherever_they_come_from_and_whether_or_not_they_are_of_use() {
+    let written = json!({
+        "anthropic": {"key": "written"},
+        "openai": {"key_variable": "ELSEWHERE"},
+        "work": {"base_url": "http://127.0.0.1:9", "key_variable": "DOOR"},
+        "broken": {"base_url": "no address", "key": "of no use"},
+        "open": {"base_url": "http://127.0.0.1:9"},
+    });
+    let variables = [
+        ("ANTHROPIC_API_KEY", "not asked for"),
+        ("GEMINI_API_KEY", "usual"),
+        ("ELSEWHERE", "named"),
+        ("DOOR", "own"),
+    ];
+    let registry = registry(written, &variables);
+    let mut keys: Vec<&str> = registry.keys().collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["named", "of no use", "own", "usual", "written"]);
+}
+
+#[tokio::test]
 async fn a_server_on_this_machine_is_found_by_itself() {
     let models = json!({"object": "list", "data": [{"id": "qwen3:8b", "object": "model"}]});
     let app = axum::Router::new().route("/v1/models", get(move || async { Json(models) }));

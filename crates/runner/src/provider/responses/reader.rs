@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::provider::http::{self, Fault, object, take, take_text};
+use crate::provider::verbatim::{Fields, items, raw, within};
 use crate::provider::{
-    Delta, Message, Origin, Part, Raw, Role, Stop, ToolCall, Turn, TurnRequest, Usage, Wire,
+    Delta, Message, Origin, Part, Raw, Role, Stop, ToolCall, Turn, TurnRequest, Usage, Verbatim,
+    Wire,
 };
 
 pub(in crate::provider) struct Reader {
     provider: String,
-    /// The items that are complete, by their place in the answer.
-    items: BTreeMap<u64, Value>,
+    /// The items that are complete, by their place in the answer; each also as it came.
+    items: BTreeMap<u64, (Value, Box<RawValue>)>,
     /// The calls under way, by their place in the answer.
     calls: BTreeMap<u64, String>,
     told: HashSet<String>,
@@ -70,10 +73,20 @@ impl http::Reader for Reader {
             "response.output_item.done" => {
                 let item = take(&mut event, "item");
                 self.tell(&item, out);
-                self.items.insert(index, item);
+                if let Some(written) = within(data, &["item"]) {
+                    self.items.insert(index, (item, written));
+                }
             }
             "response.completed" | "response.incomplete" => {
-                self.last = Some(take(&mut event, "response"));
+                let mut last = take(&mut event, "response");
+                if self.items.is_empty()
+                    && let Value::Array(output) = take(&mut last, "output")
+                    && let Some(written) = within(data, &["response", "output"])
+                {
+                    let all = output.into_iter().zip(items(written.get()));
+                    self.items = (0..).zip(all).collect();
+                }
+                self.last = Some(last);
             }
             "response.failed" => return Err(Fault::told(&event["response"]["error"])),
             "error" => {
@@ -92,19 +105,16 @@ impl http::Reader for Reader {
     }
 
     fn end(mut self, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let Some(mut last) = self.last.take() else {
+        let Some(last) = self.last.take() else {
             return Err(Fault::Cut("its end, `response.completed`, never came"));
         };
-        if self.items.is_empty()
-            && let Value::Array(output) = take(&mut last, "output")
-        {
-            self.items = (0..).zip(output).collect();
-        }
-        let items: Vec<Value> = std::mem::take(&mut self.items).into_values().collect();
+        let (items, written): (Vec<Value>, Vec<_>) =
+            std::mem::take(&mut self.items).into_values().unzip();
         for item in &items {
             self.tell(item, out);
         }
         let content: Vec<Part> = items.iter().flat_map(parts).collect();
+        let turn = items.iter().zip(written).map(mended).collect();
         let calls = content.iter().any(|part| matches!(part, Part::ToolCall(_)));
         let refused = items.iter().any(|item| {
             let content = item["content"].as_array().into_iter().flatten();
@@ -127,7 +137,7 @@ impl http::Reader for Reader {
                 raw: Some(Raw {
                     provider: self.provider,
                     wire: Wire::Responses,
-                    turn: Value::Array(items),
+                    turn,
                 }),
             },
             usage: usage(&last["usage"]),
@@ -165,6 +175,20 @@ fn call(item: &Value) -> Option<ToolCall> {
     let (call_id, name) = identity(item);
     let arguments = item["arguments"].as_str().unwrap_or_default();
     Some(ToolCall::from_text(call_id, name, arguments))
+}
+
+/// An item as it goes back: as it came, but for arguments that nobody could read then.
+fn mended((item, written): (&Value, Box<RawValue>)) -> Verbatim {
+    if let Some(call) = call(item) {
+        let arguments = item["arguments"].as_str().unwrap_or_default();
+        let readable = call.readable(arguments);
+        if readable != arguments {
+            let mut fields = Fields::of(written.get());
+            fields.set("arguments", raw(readable));
+            return raw(&fields).into();
+        }
+    }
+    written.into()
 }
 
 fn parts(item: &Value) -> Vec<Part> {

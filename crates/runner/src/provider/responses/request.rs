@@ -1,11 +1,16 @@
 //! A turn as OpenAI Responses wants to be asked. Nothing is kept there: the whole conversation
 //! goes along every time, with the reasoning as it was encrypted.
 
-use serde_json::{Map, Value, json};
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::provider::history::{Side, Told, data_url, sides};
-use crate::provider::http::{Call, Endpoint};
-use crate::provider::{Content, Effort, Message, Part, ToolChoice, ToolResult, TurnRequest, Wire};
+use crate::provider::http::{Body, Call, Endpoint};
+use crate::provider::verbatim::Piece;
+use crate::provider::{
+    Content, Effort, Message, Part, ToolChoice, ToolResult, TurnRequest, Verbatim, Wire,
+};
 
 pub(in crate::provider) fn call(endpoint: &Endpoint, request: &TurnRequest) -> Call {
     Call {
@@ -15,42 +20,47 @@ pub(in crate::provider) fn call(endpoint: &Endpoint, request: &TurnRequest) -> C
     }
 }
 
-pub(super) fn body(provider: &str, request: &TurnRequest) -> Value {
-    let mut body = Map::new();
-    let mut put = |key: &str, value: Value| {
-        body.insert(key.to_owned(), value);
-    };
-    put("model", request.model.as_str().into());
-    put("stream", true.into());
-    put("store", false.into());
+#[derive(Serialize)]
+struct Function<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    /// Strict schemas know no optional parameters.
+    strict: bool,
+}
+
+pub(super) fn body(provider: &str, request: &TurnRequest) -> Bytes {
+    let mut body = Body::new();
+    body.put("model", &request.model);
+    body.put("stream", &true);
+    body.put("store", &false);
     if !request.instructions.is_empty() {
-        put("instructions", request.instructions.as_str().into());
+        body.put("instructions", &request.instructions);
     }
-    put("input", input(provider, request).into());
+    body.put("input", &input(provider, request));
     if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| {
-            json!({
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.input_schema,
-                // Strict schemas know no optional parameters.
-                "strict": false,
-            })
+        let tools = request.tools.iter().map(|tool| Function {
+            kind: "function",
+            name: &tool.name,
+            description: &tool.description,
+            parameters: &tool.input_schema,
+            strict: false,
         });
-        put("tools", tools.collect());
-        put("parallel_tool_calls", true.into());
+        body.put("tools", &tools.collect::<Vec<_>>());
+        body.put("parallel_tool_calls", &true);
         match request.tool_choice {
             ToolChoice::Auto => {}
-            ToolChoice::Required => put("tool_choice", "required".into()),
-            ToolChoice::None => put("tool_choice", "none".into()),
+            ToolChoice::Required => body.put("tool_choice", "required"),
+            ToolChoice::None => body.put("tool_choice", "none"),
         }
     }
     if let Some(length) = request.max_output_tokens {
-        put("max_output_tokens", length.into());
+        body.put("max_output_tokens", &length);
     }
     if let Some(temperature) = request.temperature {
-        put("temperature", temperature.into());
+        body.put("temperature", &temperature);
     }
     if let Some(effort) = request.effort {
         let effort = match effort {
@@ -58,16 +68,16 @@ pub(super) fn body(provider: &str, request: &TurnRequest) -> Value {
             Effort::Medium => "medium",
             Effort::High => "high",
         };
-        put("reasoning", json!({ "effort": effort, "summary": "auto" }));
+        body.put("reasoning", &json!({ "effort": effort, "summary": "auto" }));
     }
     // A model that does not reason refuses to be asked for its reasoning.
     if request.effort.is_some() || reasons(&request.model) {
-        put("include", json!(["reasoning.encrypted_content"]));
+        body.put("include", &json!(["reasoning.encrypted_content"]));
     }
     if let Some(key) = &request.cache_key {
-        put("prompt_cache_key", key.as_str().into());
+        body.put("prompt_cache_key", key);
     }
-    Value::Object(body)
+    body.done()
 }
 
 /// `o3`, `gpt-5` and what comes after them.
@@ -86,12 +96,12 @@ fn reasons(model: &str) -> bool {
     }
 }
 
-fn input(provider: &str, request: &TurnRequest) -> Vec<Value> {
+fn input<'a>(provider: &str, request: &'a TurnRequest) -> Vec<Piece<'a>> {
     let mut items = Vec::new();
     for side in sides(&request.messages) {
         match side {
             Side::Told { results, rest } => {
-                items.extend(results.into_iter().map(result));
+                items.extend(results.into_iter().map(result).map(Piece::Made));
                 let content: Vec<Value> = rest
                     .into_iter()
                     .map(|told| match told {
@@ -100,7 +110,8 @@ fn input(provider: &str, request: &TurnRequest) -> Vec<Value> {
                     })
                     .collect();
                 if !content.is_empty() {
-                    items.push(json!({ "type": "message", "role": "user", "content": content }));
+                    let told = json!({ "type": "message", "role": "user", "content": content });
+                    items.push(Piece::Made(told));
                 }
             }
             Side::Said(message) => said(provider, message, &mut items),
@@ -109,28 +120,25 @@ fn input(provider: &str, request: &TurnRequest) -> Vec<Value> {
     items
 }
 
-fn said(provider: &str, message: &Message, items: &mut Vec<Value>) {
-    if let Some(Value::Array(raw)) = message.raw_of(provider, Wire::Responses) {
-        items.extend(raw.iter().cloned());
+fn said<'a>(provider: &str, message: &'a Message, items: &mut Vec<Piece<'a>>) {
+    if let Some(raw) = message.raw_of(provider, Wire::Responses) {
+        items.extend(raw.iter().map(Verbatim::as_raw).map(Piece::Own));
         return;
     }
     for part in &message.content {
         match part {
             Part::Text { text } if text.is_empty() => {}
-            Part::Text { text } => items.push(json!({
+            Part::Text { text } => items.push(Piece::Made(json!({
                 "type": "message",
                 "role": "assistant",
                 "content": [{ "type": "output_text", "text": text }],
-            })),
-            Part::ToolCall(call) => items.push(json!({
+            }))),
+            Part::ToolCall(call) => items.push(Piece::Made(json!({
                 "type": "function_call",
                 "call_id": call.call_id,
                 "name": call.name,
-                "arguments": match &call.malformed {
-                    Some(written) => written.clone(),
-                    None => call.arguments.to_string(),
-                },
-            })),
+                "arguments": call.arguments.to_string(),
+            }))),
             Part::Reasoning { .. } | Part::Image(_) | Part::ToolResult(_) => {}
         }
     }

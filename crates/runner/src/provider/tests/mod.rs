@@ -26,11 +26,8 @@ pub(super) fn name(wire: Wire) -> &'static str {
 }
 
 pub(super) fn written(wire: Wire, stream: &str) -> Vec<u8> {
-    let file = format!(
-        "{}/tests/streams/{}/{stream}.sse",
-        env!("CARGO_MANIFEST_DIR"),
-        name(wire)
-    );
+    // Tests run in their crate's folder.
+    let file = format!("tests/streams/{}/{stream}.sse", name(wire));
     std::fs::read(&file).expect(&file)
 }
 

@@ -182,6 +182,104 @@ async fn calls_of_compatible_servers_are_told_apart() {
     assert_eq!(turn.stop, Stop::ToolUse);
 }
 
+/// Chunks of Chat Completions that have these fragments of calls, one each; without an end.
+fn fragments(fragments: &[Value]) -> Vec<String> {
+    fragments
+        .iter()
+        .map(|one| {
+            format!(
+                "data: {}\n\n",
+                json!({"choices": [{"delta": {"tool_calls": [one]}}]})
+            )
+        })
+        .collect()
+}
+
+const FINISHED: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n";
+
+/// The calls that are told by the time these chunks are read, whatever follows.
+async fn told_by(chunks: &[String]) -> Vec<(String, String)> {
+    let (deltas, _) = read(Wire::Chat, vec![chunks.concat().into()]).await;
+    let calls = deltas.into_iter().filter_map(|delta| match delta {
+        Delta::ToolCall(call) => Some((call.name, call.arguments.to_string())),
+        _ => None,
+    });
+    calls.collect()
+}
+
+#[tokio::test]
+async fn a_call_of_chat_completions_is_told_when_the_next_begins_or_the_turn_is_finished() {
+    let call = |index: u64, name: &str, text: &str| json!({"index": index, "id": name, "function": {"name": name, "arguments": text}});
+    let more = |index: u64, text: &str| json!({"index": index, "function": {"arguments": text}});
+    let mut chunks = fragments(&[
+        call(0, "a", "{\"n\":"),
+        more(0, "1}"),
+        call(1, "b", ""),
+        call(2, "c", "{"),
+        // Calls can take turns: of this one more comes when the next has begun.
+        more(1, "{\"n\":2}"),
+        more(2, "}"),
+        call(3, "d", ""),
+    ]);
+    chunks.push(FINISHED.to_owned());
+    let (a, b) = (("a", "{\"n\":1}"), ("b", "{\"n\":2}"));
+    let (c, d) = (("c", "{}"), ("d", "{}"));
+    let expected: [&[(&str, &str)]; 9] = [
+        &[],
+        &[],
+        &[],
+        &[a],
+        &[a],
+        &[a],
+        &[a],
+        &[a, b, c],
+        &[a, b, c, d],
+    ];
+    for (count, expected) in expected.into_iter().enumerate() {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect();
+        assert_eq!(told_by(&chunks[..count]).await, expected, "{count} chunks");
+    }
+}
+
+#[tokio::test]
+async fn whole_calls_without_an_id_are_told_apart_also_with_one_index_or_none() {
+    let call = |index: Option<u64>, name: &str, arguments: Value| match index {
+        Some(index) => json!({"index": index, "function": {"name": name, "arguments": arguments}}),
+        None => json!({"function": {"name": name, "arguments": arguments}}),
+    };
+    for index in [Some(0), None] {
+        let mut chunks = fragments(&[
+            call(index, "a", json!("{\"n\":1}")),
+            call(index, "a", json!({"n": 2})),
+            // In pieces, each with the name.
+            call(index, "b", json!("{\"n\":")),
+            call(index, "b", json!("3}")),
+            call(index, "b", json!("")),
+            call(index, "b", json!(null)),
+        ]);
+        chunks.push(FINISHED.to_owned());
+        chunks.push("data: [DONE]\n\n".to_owned());
+        let (deltas, end) = read(Wire::Chat, vec![chunks.concat().into()]).await;
+        end.unwrap();
+        let Some(Delta::Done(turn)) = deltas.last() else {
+            panic!("no end: {deltas:?}");
+        };
+        let call = |id: &str, name: &str, text: &str| {
+            ToolCall::from_text(id.to_owned(), name.to_owned(), text)
+        };
+        let calls: Vec<ToolCall> = turn.message.tool_calls().cloned().collect();
+        let expected = [
+            call("ward_call_1", "a", "{\"n\":1}"),
+            call("ward_call_2", "a", "{\"n\":2}"),
+            call("ward_call_3", "b", "{\"n\":3}"),
+        ];
+        assert_eq!(calls, expected, "{index:?}");
+    }
+}
+
 /// The last words of an answer, and what they mean.
 #[tokio::test]
 async fn why_a_turn_ended_is_told_apart() {
