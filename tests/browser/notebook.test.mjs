@@ -222,6 +222,82 @@ test("what is edited offline is kept, rebased on what others did meanwhile, and 
   await says(page, 1, "Echo: start middle end");
 });
 
+test("a browser that is offline runs nothing, also where what Ward tells still comes, and nothing later", limit, async (t) => {
+  const it = await serve(t);
+  const book = await notebook(it, "x");
+  await outside(it, book);
+  const { context, page } = await open(t, it);
+  await show(page, it, book);
+  await runtime(page, "native-echo", "starting");
+  await saved(page);
+  await context.setOffline(true);
+  await page.locator('[data-line="lost"]').waitFor();
+  assert.equal(await page.getByRole("button", { name: "Run cell 1" }).isDisabled(), true);
+  await source(page, 1).press("Shift+Enter");
+  await page.getByText("There is no connection to Ward just now. Cells can be edited, but not run.").waitFor();
+  await context.setOffline(false);
+  await saved(page);
+  assert.deepEqual((await book.state()).executions, []);
+
+  // Nothing arrives at Ward, and the browser does not know it.
+  const posts = (route) => (route.request().method() === "POST" ? route.abort() : route.continue());
+  await page.route("**/events", posts);
+  await page.getByRole("button", { name: "Run cell 1" }).click();
+  await page.getByText("A change was not taken: The connection was lost before Ward confirmed it.").waitFor();
+  await page.unroute("**/events", posts);
+  await source(page, 1).click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("y");
+  await saved(page);
+  const now = await book.state();
+  assert.deepEqual([textOf(now, "a"), now.executions], ["xy", []]);
+});
+
+test("a long notebook has an editor where somebody looks, and what its other cells say is there all the same", limit, async (t) => {
+  const it = await serve(t);
+  const many = 300;
+  const cells = Array.from({ length: many }, (_, at) => ({ id: `c${at}`, cell_type: "code", metadata: {}, execution_count: null, outputs: [], source: `x = ${at}\n` }));
+  const { body: book } = await it.call("POST", "/notebooks", { ipynb: { nbformat: 4, nbformat_minor: 5, metadata: {}, cells } });
+  const { page } = await open(t, it);
+  await show(page, it, book);
+  await saved(page);
+  const editors = await page.locator(".nb .cm-editor").count();
+  assert.ok(editors > 0 && editors < many / 4, `${editors} of ${many} have an editor`);
+  assert.equal(await source(page, many).textContent(), `x = ${many - 1}\n`);
+  const height = () => source(page, many).evaluate((box) => box.closest(".nb-editor").getBoundingClientRect().height);
+  const before = await height();
+
+  // Somebody goes there with the keyboard, and writes.
+  await page.getByRole("combobox", { name: `Type of cell ${many}`, exact: true }).focus();
+  await source(page, many).focus();
+  await page.locator(`section[data-cell="c${many - 1}"] .cm-content:focus`).waitFor();
+  assert.equal(await height(), before, "nothing moves where one becomes an editor");
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("print(x)");
+  await saved(page);
+  const { body } = await it.call("GET", `/notebooks/${book.id}`);
+  assert.equal(body.state.cells[`c${many - 1}`].source, `x = ${many - 1}\nprint(x)`);
+  assert.equal(await text(page, many), `x = ${many - 1}\nprint(x)`);
+});
+
+test("a file is opened as it is written, and one that is no JSON says where", limit, async (t) => {
+  const it = await serve(t);
+  const { page } = await open(t, it);
+  const file = (number) => `{"nbformat": 4, "nbformat_minor": 5, "cells": [],\n "metadata": {"say": "NaN", "number": ${number}}}`;
+  const choose = (name, text) => page.getByLabel("A notebook file").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+  await page.goto(`${it.url}/#/notebooks`);
+  await choose("nan.ipynb", file("NaN"));
+  await page.getByText("nan.ipynb is no notebook: line 2 has NaN, which is no JSON, though Python writes it. Put null or a text in its place.").waitFor();
+  await choose("half.ipynb", "{");
+  await page.getByText("half.ipynb is no notebook: it cannot be read as JSON.").waitFor();
+  await choose("large.ipynb", file("9007199254740993"));
+  await page.getByRole("region", { name: "Notebook", exact: true }).waitFor();
+  const { body } = await it.call("GET", "/notebooks");
+  const made = body.notebooks.find(({ title }) => title === "large");
+  const response = await fetch(`${it.url}/notebooks/${made.id}/ipynb`, { headers: { authorization: `Bearer ${it.token}` } });
+  assert.match(await response.text(), /"number": ?9007199254740993\b/);
+});
+
 test("edits outlive a page that is closed while offline, and are sent once", limit, async (t) => {
   const it = await serve(t);
   const line = await between(t, it);
@@ -276,10 +352,8 @@ test("what several tabs left behind while offline is sent by the next one, each 
   await saved(next);
 });
 
-/** That a run began goes through; what it says does not. */
-const OUTPUTS = (asked, body) => asked.method === "POST" && /"output\.|"execution\.completed"/.test(body);
-
-test("a page that is closed in mid-execution leaves it failed with a reason", limit, async (t) => {
+/** A page whose own runtime has begun to run a cell: that it began goes through, what it says does not. */
+async function inMidExecution(t) {
   const it = await serve(t);
   const line = await between(t, it);
   const book = await notebook(it, "x");
@@ -288,10 +362,15 @@ test("a page that is closed in mid-execution leaves it failed with a reason", li
   await start(page);
   await runtime(page, "browser-echo");
   await saved(page);
-  line.holds = OUTPUTS;
+  line.holds = (asked, body) => asked.method === "POST" && /"output\.|"execution\.completed"/.test(body);
   const held = once(line.told, "held");
   await page.getByRole("button", { name: "Run cell 1" }).click();
   await held;
+  return { line, book, page };
+}
+
+test("a page that is closed in mid-execution leaves it failed with a reason", limit, async (t) => {
+  const { book, page } = await inMidExecution(t);
   await page.close({ runBeforeUnload: true });
   const now = await book.until(({ executions }) => executions.at(-1).state === "failed");
   const { failed } = now.executions.at(-1);
@@ -300,18 +379,7 @@ test("a page that is closed in mid-execution leaves it failed with a reason", li
 });
 
 test("a page that is loaded again goes on with its session, and what it was cut off in is not begun again", limit, async (t) => {
-  const it = await serve(t);
-  const line = await between(t, it);
-  const book = await notebook(it, "x");
-  const { page } = await open(t, it);
-  await show(page, { url: line.url }, book);
-  await start(page);
-  await runtime(page, "browser-echo");
-  await saved(page);
-  line.holds = OUTPUTS;
-  const held = once(line.told, "held");
-  await page.getByRole("button", { name: "Run cell 1" }).click();
-  await held;
+  const { line, book, page } = await inMidExecution(t);
   line.holds = () => false;
   await page.reload();
   await runtime(page, "browser-echo");
@@ -395,6 +463,7 @@ test("only a notebook's document may run what is compiled, and the chat's loads 
   // What is not a notebook is not shown in its document.
   await page.goto(`${it.url}/notebook#/ledger`);
   await page.waitForURL(`${it.url}/#/ledger`);
+  await page.getByRole("heading", { name: "Ledger" }).waitFor();
 });
 
 test("who signs out takes along what this browser kept", limit, async (t) => {
@@ -407,6 +476,6 @@ test("who signs out takes along what this browser kept", limit, async (t) => {
   await page.waitForFunction(async () => (await indexedDB.databases()).length > 0);
   await page.goto(`${it.url}/#/settings`);
   await page.getByRole("button", { name: "Sign this browser out" }).click();
-  await page.getByText("ward tokens link").waitFor();
+  await page.getByText("ward tokens link", { exact: true }).waitFor();
   assert.deepEqual(await kept(), []);
 });

@@ -17,13 +17,23 @@ const still = (notebook) => ({
   cells: notebook.cells.map(({ outputs, execution_count, ...cell }) => cell),
 });
 
-/** What a cell shows, without what differs from run to run. */
-const shown = (cell) =>
-  (cell.outputs ?? []).map((output) => {
+/** What a cell shows, without what differs from run to run. ipykernel sends its two streams by
+ *  timers of their own, so that which of two neighbours comes first differs too. */
+const shown = (cell) => {
+  const outputs = [];
+  for (const output of cell.outputs ?? []) {
     const data = output.data && Object.fromEntries(Object.entries(output.data).map(([type, value]) => [type, type.startsWith("image/") || type.includes("widget") ? "…" : joined(value)]));
     const text = output.text && joined(output.text).replace(/(CPU times|Wall time).*/g, "$1");
-    return { type: output.output_type, name: output.name, data, text, ename: output.ename };
-  });
+    if (output.output_type !== "stream") {
+      outputs.push({ type: output.output_type, data, ename: output.ename });
+      continue;
+    }
+    if (!outputs.at(-1)?.streams) outputs.push({ streams: {} });
+    const { streams } = outputs.at(-1);
+    streams[output.name] = (streams[output.name] ?? "") + text;
+  }
+  return outputs;
+};
 
 for (const name of (await readdir(folder)).filter((name) => !name.startsWith("widgets"))) {
   test(`${name} runs, shows what it showed in Jupyter, and keeps all else`, limit, async (t) => {

@@ -12,9 +12,10 @@ const environment = (at, more = {}) => {
   return { ...env, ...more };
 };
 
-/** Ward with these arguments; `done` is its end. */
-export function ward(t, at, args, more) {
-  const child = spawn(process.env.WARD_BIN, args, { env: environment(at, more), cwd: at.workspace, stdio: ["ignore", "pipe", "pipe"] });
+/** Ward with these arguments; `done` is its end. `before` is what starts it, where it is not started by itself. */
+export function ward(t, at, args, more, before = []) {
+  const [program, ...words] = [...before, process.env.WARD_BIN, ...args];
+  const child = spawn(program, words, { env: environment(at, more), cwd: at.workspace, stdio: ["ignore", "pipe", "pipe"] });
   const out = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"]) child[stream].setEncoding("utf8").on("data", (text) => (out[stream] += text));
   const done = once(child, "close").then(([code]) => ({ code, ...out }));

@@ -69,7 +69,7 @@ pub struct RuntimesChanged {
 /// A new cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellCreated {
-    /// Its id: one that the notebook never had.
+    /// Its id: one that no cell of the notebook has.
     pub cell_id: CellId,
     /// What it is.
     pub cell_type: CellType,

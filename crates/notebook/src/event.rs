@@ -245,6 +245,27 @@ impl NotebookEvent {
     }
 }
 
+impl NotebookEvent {
+    /// What stands in the place of an output that cannot be kept; nothing for what is no output.
+    #[must_use]
+    pub fn instead(&self) -> Option<Self> {
+        let execution_id = match self {
+            Self::Terminal(event) => &event.execution_id,
+            Self::Displayed(event) => &event.execution_id,
+            Self::DisplayUpdated(event) => &event.execution_id,
+            Self::ResultOutput(event) => &event.execution_id,
+            Self::ErrorOutput(event) => &event.execution_id,
+            Self::Markdown(event) => &event.execution_id,
+            _ => return None,
+        };
+        let bytes = serde_json::to_string(self).map_or(0, |text| text.len());
+        Some(Self::Dropped(Dropped {
+            execution_id: execution_id.clone(),
+            bytes: bytes as u64,
+        }))
+    }
+}
+
 impl Serialize for NotebookEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Self::serialize(self, serializer)

@@ -1,7 +1,7 @@
 //! A notebook: the words of what happens in it, the state that these fold into, and `.ipynb` files.
 //!
 //! Read [`NotebookEvent`] first: everything that can happen. [`Notebook`] is what it all amounts to;
-//! [`Notebook::apply`] takes one event in. [`Recorded`] is an event as the server tells it, with its
+//! [`Notebook::take`] takes one event in. [`Recorded`] is an event as the server tells it, with its
 //! word on who and when. [`ipynb`] reads and writes Jupyter's files.
 //!
 //! Invariants:
@@ -18,6 +18,8 @@ mod author;
 mod bundle;
 mod carried;
 mod cell;
+mod comm;
+mod depth;
 mod event;
 mod execution;
 mod id;
@@ -35,6 +37,8 @@ pub mod upcast;
 pub use author::Author;
 pub use bundle::{ArtifactRef, Bundle, Media};
 pub use cell::{Cell, CellType};
+pub use comm::{BadComm, Comm, CommKind, MAX_COMM};
+pub use depth::{MAX_DEPTH, is_too_deep};
 pub use event::{
     CellCreated, CellDeleted, CellMetadata, CellMoved, CellSource, CellTyped, CellVisibility,
     Cleared, DisplayUpdated, Displayed, Dropped, ErrorOutput, ExecutionAssigned, ExecutionCancel,

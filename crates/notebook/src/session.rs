@@ -21,6 +21,9 @@ pub struct Capabilities {
     /// wall would keep from it. Where it is not, each run asks in sandbox mode.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub confined: bool,
+    /// What its cells leave behind takes messages from whoever shows it: widgets.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub takes_comms: bool,
     /// Which models it can ask.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_ai_models: Vec<String>,

@@ -24,19 +24,30 @@ impl<S: Store> std::fmt::Debug for Beside<S> {
 }
 
 impl<S: Store> Beside<S> {
-    /// The notebook's place, where one is chosen; it is this person's, or nobody's.
-    fn place(&self, person: &str, choice: &RuntimeChoice) -> Option<Result<Place<S>, Failure>> {
+    /// The notebook's place, where one is chosen; it is this person's, or nobody's. What is decided
+    /// on is decided by the rules and roles of the notebook's own workspace.
+    fn place(
+        &self,
+        person: &str,
+        choice: &RuntimeChoice,
+        workspace: &str,
+    ) -> Option<Result<Place<S>, Failure>> {
         let RuntimeChoice::Id(id) = choice else {
             return None;
         };
         let id = id.strip_prefix(PREFIX)?;
-        let found = self.notebooks.at_hand(person, id).map(Place);
-        Some(found.ok_or_else(|| {
-            Failure::new(
+        let found = self.notebooks.at_hand(person, id);
+        Some(match found {
+            Some(book) if book.info().workspace == workspace => Ok(Place(book)),
+            Some(_) => Err(Failure::new(
+                ErrorKind::NoRuntime,
+                "The notebook belongs to another workspace. Name its own as `workspace`.",
+            )),
+            None => Err(Failure::new(
                 ErrorKind::NoRuntime,
                 "There is no such notebook that is yours, or nobody has opened it since Ward started.",
-            )
-        }))
+            )),
+        })
     }
 }
 
@@ -48,7 +59,7 @@ impl<S: Store> Elsewhere for Beside<S> {
         workspace: &str,
         action: ActionName,
     ) -> Result<Arc<dyn Runtime>, Failure> {
-        match self.place(person, choice) {
+        match self.place(person, choice, workspace) {
             Some(place) => place.map(|place| Arc::new(place) as Arc<dyn Runtime>),
             None => self.others.find(person, choice, workspace, action),
         }
@@ -60,10 +71,15 @@ impl<S: Store> Elsewhere for Beside<S> {
         choice: &RuntimeChoice,
         workspace: &str,
     ) -> Result<RuntimeInfo, Failure> {
-        match self.place(person, choice) {
+        match self.place(person, choice, workspace) {
             Some(place) => place.map(|place| place.status()),
             None => self.others.choose(person, choice, workspace),
         }
+    }
+
+    fn is_known(&self, person: &str, id: &str) -> bool {
+        // A notebook that nobody has opened since Ward started can be opened.
+        id.starts_with(PREFIX) || self.others.is_known(person, id)
     }
 
     fn list(&self, person: &str) -> Vec<RuntimeInfo> {

@@ -11,6 +11,7 @@ use store::{Event, Millis, Seq, Store};
 use tokio::sync::{broadcast, watch};
 
 use crate::check::{self, Speaker};
+use crate::comms::Comms;
 use crate::index::Line;
 use crate::log::{Log, recorded, told, written};
 use crate::sessions::Lease;
@@ -47,6 +48,7 @@ pub struct Book<S: Store> {
     recent: Mutex<VecDeque<Arc<Event>>>,
     head: watch::Sender<Seq>,
     passing: broadcast::Sender<Passing>,
+    pub(crate) comms: Comms,
     pub(crate) leases: Mutex<HashMap<SessionId, Lease>>,
     /// What people answered, until the runtime has it. It is kept nowhere else.
     pub(crate) answers: Mutex<HashMap<ExecutionId, String>>,
@@ -94,6 +96,7 @@ impl<S: Store> Book<S> {
             head: watch::Sender::new(state.seq),
             state: Mutex::new(state),
             passing: broadcast::Sender::new(PASSING),
+            comms: Comms::default(),
             leases: Mutex::default(),
             answers: Mutex::default(),
             gone: watch::Sender::new(false),
@@ -191,9 +194,13 @@ impl<S: Store> Book<S> {
                 .expected
                 .is_some_and(|expected| expected != head.get())
         {
+            let why = match asked.expected > Some(head.get()) {
+                true => "`expected` is ahead of that. Read the notebook, and go on from its `seq`.",
+                false => "others were first. Read on from there and try again.",
+            };
             return Err(Failure::new(
                 ErrorKind::Conflict,
-                format!("The notebook is at event {head}: others were first. Read on from there and try again."),
+                format!("The notebook is at event {head}: {why}"),
             )
             .with("head", head.get()));
         }
@@ -376,12 +383,9 @@ impl<S: Store> Book<S> {
     pub(crate) async fn delete(&self) -> Result<(), Failure> {
         let Turn { log, ahead } = &mut *self.turn.lock().await;
         *ahead = None;
-        let id = self.id.clone();
-        log.write(vec![Line::Deleted { id }.append()?]).await?;
-        let streams = log.streams()?;
+        log.say_deleted().await?;
         self.gone.send_replace(true);
-        let removed = log.store().remove(streams).await;
-        removed.map_err(crate::index::failed)
+        log.remove().await
     }
 
     /// Refuses another event under an id that was used; what is too long ago to be at hand is taken

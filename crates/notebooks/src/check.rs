@@ -2,8 +2,9 @@
 
 use gate::Actor;
 use notebook::{
-    Author, ErrorOutput, ExecutionCompleted, ExecutionId, ExecutionState, Failed, Notebook,
-    NotebookEvent, Outcome, SessionId, SessionState, Termination,
+    Author, ErrorOutput, ExecutionCompleted, ExecutionId, ExecutionState, Failed, MAX_DEPTH,
+    Notebook, NotebookEvent, Outcome, RuntimeSession, RuntimeTerminated, Runtimes, RuntimesChanged,
+    SessionId, SessionState, Termination,
 };
 use protocol::{ErrorKind, Failure};
 
@@ -30,6 +31,16 @@ pub(crate) fn may(
     speaker: &Speaker<'_>,
     event: &NotebookEvent,
 ) -> Result<(), Failure> {
+    if event.is_too_deep() {
+        return Err(Failure::new(
+            ErrorKind::TooLarge,
+            format!(
+                "`{}` carries JSON that is nested more than {MAX_DEPTH} levels deep, which not everybody could read again. Make it flatter, or send it as text.",
+                event.kind()
+            ),
+        )
+        .with("event", event.kind()));
+    }
     match event.author() {
         Author::Editor => edit(notebook, speaker.actor, event),
         Author::Requester => request(notebook, speaker.actor, event),
@@ -48,6 +59,15 @@ fn edit(notebook: &Notebook, actor: &Actor, event: &NotebookEvent) -> Result<(),
                 return Err(Failure::new(
                     ErrorKind::TooLarge,
                     format!("A notebook has at most {MAX_CELLS} cells."),
+                ));
+            }
+            if notebook.cell(&event.cell_id).is_some() {
+                return Err(Failure::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "There is a cell `{}` already. Give each its own `cell_id`.",
+                        event.cell_id
+                    ),
                 ));
             }
             event.source.len() > MAX_SOURCE
@@ -216,8 +236,30 @@ pub(crate) fn follows(notebook: &Notebook, event: &NotebookEvent) -> Vec<Noteboo
             &ended.session_id,
             "The runtime ended while it worked on this.",
         ),
+        // Where there is room for one again, the newest has the notebook.
+        NotebookEvent::RuntimesChanged(RuntimesChanged {
+            runtimes: Runtimes::One,
+        }) => {
+            let newest = notebook.active(None).map(|one| &one.session_id);
+            let active = notebook.sessions().iter().filter(|one| one.is_active());
+            let older = active.filter(|one| Some(&one.session_id) != newest);
+            older.flat_map(|one| displaced(notebook, one)).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+/// The end of a session that another one takes the place of.
+pub(crate) fn displaced(notebook: &Notebook, session: &RuntimeSession) -> Vec<NotebookEvent> {
+    let id = &session.session_id;
+    let why = "Another runtime took this one's place while it worked on this.";
+    let mut events = lost(notebook, id, why);
+    events.push(NotebookEvent::RuntimeTerminated(RuntimeTerminated {
+        session_id: id.clone(),
+        reason: Termination::Displaced,
+        message: None,
+    }));
+    events
 }
 
 /// The end of every run that a session leaves behind.

@@ -4,7 +4,8 @@
 //! [`Notebooks`] has all of them and is how the gate finds a notebook's runtime
 //! ([`gate::runtime::Elsewhere`]). `book` is one notebook: its state in memory, its events in the
 //! store. `check` says who may append what. `sessions` keeps the runtimes, `place` is where the gate
-//! runs a cell, `drive` carries a wish to the gate and its outcome back.
+//! runs a cell, `drive` carries a wish to the gate and its outcome back. `comms` passes on what kernels
+//! and widgets say to each other.
 //!
 //! What always holds:
 //! - The actor of an event is who authenticated, and when is Ward's clock, whatever an entry says.
@@ -14,7 +15,7 @@
 //! - Of the runtimes that a notebook can have one of, the newest has it; the others are over.
 //! - A run that nobody works on any more ends as failed, with a reason; cancelled is cancelled.
 //! - A writer's name belongs to whoever wrote under it first.
-//! - Leases and presence are never stored. Sizes and numbers have limits.
+//! - Leases, presence and messages to and from widgets are never stored. Sizes and numbers have limits.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ mod artifacts;
 mod beside;
 mod book;
 mod check;
+mod comms;
 mod drive;
 mod index;
 mod input;
@@ -38,7 +40,8 @@ pub use beside::Beside;
 pub use book::{Book, Passing};
 pub use notebooks::{Notebooks, Options};
 pub use wire::{
-    AgentInfo, AgentList, Announced, Appended, Compacted, FetchInput, Input, KernelInfo,
-    NotebookInfo, NotebookList, NotebookState, PostEvents, PostInput, PostNotebook,
-    PostNotebookAgent, PostNotebookRuntime, PostPresence, Present,
+    AgentInfo, AgentList, Announced, Appended, CommsDropped, Compacted, FetchInput, Input,
+    KernelInfo, NotebookInfo, NotebookList, NotebookState, NumberedComm, PostComms, PostEvents,
+    PostInput, PostNotebook, PostNotebookAgent, PostNotebookRuntime, PostPresence, Present,
+    TakenComms, ToldComm, ToldComms,
 };

@@ -141,8 +141,19 @@ impl<S: Store> Log<S> {
         self.store.remove(streams).await.map_err(failed)
     }
 
-    /// Everything that is there of it.
-    pub(crate) fn streams(&self) -> Result<Vec<StreamName>, Failure> {
+    /// Says that the notebook is deleted.
+    pub(crate) async fn say_deleted(&self) -> Result<(), Failure> {
+        let id = self.id.clone();
+        self.write(vec![Line::Deleted { id }.append()?]).await
+    }
+
+    /// Everything that is there of it goes.
+    pub(crate) async fn remove(&self) -> Result<(), Failure> {
+        let removed = self.store.remove(self.streams()?).await;
+        removed.map_err(failed)
+    }
+
+    fn streams(&self) -> Result<Vec<StreamName>, Failure> {
         let mut streams = Vec::new();
         for base in &self.bases {
             streams.push(self.segment(*base)?);

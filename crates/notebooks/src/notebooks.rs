@@ -20,8 +20,8 @@ use crate::book::{Book, WARD, lock};
 use crate::index::{self, Known, Line};
 use crate::log::{Log, written};
 use crate::wire::{
-    Announced, Appended, Compacted, FetchInput, Input, NotebookInfo, PostEvents, PostInput,
-    PostNotebook, PostNotebookRuntime,
+    Announced, Appended, Compacted, FetchInput, Input, NotebookInfo, PostComms, PostEvents,
+    PostInput, PostNotebook, PostNotebookRuntime, TakenComms,
 };
 use crate::{drive, place};
 
@@ -233,30 +233,29 @@ impl<S: Store> Notebooks<S> {
         })
     }
 
-    /// One that this actor may use.
-    pub async fn book(&self, actor: &Actor, id: &str) -> Result<Arc<Book<S>>, Failure> {
-        let is_theirs = {
-            let known = lock(&self.0.known);
-            known.get(id).is_some_and(|known| uses(actor, &known.info))
-        };
-        let unknown = || {
+    /// What is known of one that this actor may use, without a look into it.
+    fn known(&self, actor: &Actor, id: &str) -> Result<Known, Failure> {
+        let known = lock(&self.0.known);
+        let theirs = known.get(id).filter(|known| uses(actor, &known.info));
+        theirs.cloned().ok_or_else(|| {
             let shown: String = id.chars().take(100).collect();
             Failure::new(
                 ErrorKind::Unknown,
                 format!("There is no notebook `{shown}` that is yours."),
             )
-        };
-        if !is_theirs {
-            return Err(unknown());
-        }
+        })
+    }
+
+    /// One that this actor may use.
+    pub async fn book(&self, actor: &Actor, id: &str) -> Result<Arc<Book<S>>, Failure> {
+        self.known(actor, id)?;
         let opened = {
             let mut open = lock(&self.0.open);
             Arc::clone(open.entry(id.to_owned()).or_default())
         };
         let book = opened
             .get_or_try_init(|| async {
-                let known = lock(&self.0.known).get(id).cloned();
-                let known = known.ok_or_else(unknown)?;
+                let known = self.known(actor, id)?;
                 let store = Arc::clone(self.0.gate.store());
                 let book = Book::open(store, known.info, known.bases).await?;
                 let book = Arc::new(book);
@@ -345,36 +344,58 @@ impl<S: Store> Notebooks<S> {
         Ok(known)
     }
 
-    /// Deletes one, with all that is kept beside it.
+    /// Deletes one, with all that is kept beside it, also one that cannot be opened.
     pub async fn delete(&self, actor: &Actor, id: &str) -> Result<NotebookInfo, Failure> {
-        let book = self.owned(actor, id).await?;
+        let known = self.owned(actor, id)?;
+        let info = match self.book(actor, id).await {
+            Ok(book) => {
+                self.stop_all(&book);
+                book.delete().await?;
+                book.info()
+            }
+            Err(failure) if failure.kind == ErrorKind::Unknown => return Err(failure),
+            Err(failure) => {
+                tracing::warn!(%failure, "a notebook that cannot be opened is deleted");
+                let store = Arc::clone(self.0.gate.store());
+                let log = Log::new(store, id.to_owned(), known.bases);
+                log.say_deleted().await?;
+                log.remove().await?;
+                known.info
+            }
+        };
+        lock(&self.0.known).remove(id);
+        lock(&self.0.open).remove(id);
+        self.0.artifacts.remove_all(id).await;
+        Ok(info)
+    }
+
+    /// Nothing that waits or runs in it goes on.
+    fn stop_all(&self, book: &Book<S>) {
         let waiting = book.look(|notebook| {
             let waiting = notebook.queue().map(|run| run.execution_id.clone());
             waiting.collect::<Vec<_>>()
         });
         let person = Actor::Person(book.info().owner);
         for run in waiting {
-            if let Ok(live) = self.0.gate.action(&person, &place::action_id(id, &run)) {
+            let action = place::action_id(&book.id, &run);
+            if let Ok(live) = self.0.gate.action(&person, &action) {
                 live.cancel();
             }
         }
-        book.delete().await?;
-        lock(&self.0.known).remove(id);
-        lock(&self.0.open).remove(id);
-        self.0.artifacts.remove_all(id).await;
-        Ok(book.info())
     }
 
     /// Keeps what a notebook's events amount to, and drops them.
     pub async fn compact(&self, actor: &Actor, id: &str) -> Result<Compacted, Failure> {
-        self.owned(actor, id).await?.compact().await
+        self.owned(actor, id)?;
+        self.book(actor, id).await?.compact().await
     }
 
-    async fn owned(&self, actor: &Actor, id: &str) -> Result<Arc<Book<S>>, Failure> {
-        let book = self.book(actor, id).await?;
+    /// What is known of one that this actor made.
+    fn owned(&self, actor: &Actor, id: &str) -> Result<Known, Failure> {
+        let known = self.known(actor, id)?;
         let person = actor.must_be_person("do this to a notebook")?;
-        match book.info().owner == person {
-            true => Ok(book),
+        match known.info.owner == person {
+            true => Ok(known),
             false => Err(Failure::new(
                 ErrorKind::Forbidden,
                 "Only who made a notebook may do this to it.",
@@ -449,6 +470,36 @@ impl<S: Store> Notebooks<S> {
         let session = session_id(session)?;
         book.renew(&session, actor, token, self.0.options.lease)?;
         book.answered(&session, &asked.execution_id)
+    }
+
+    /// A runtime says something over its comms.
+    pub async fn tell_comms(
+        &self,
+        actor: &Actor,
+        id: &str,
+        session: &str,
+        token: Option<&str>,
+        said: PostComms,
+    ) -> Result<(), Failure> {
+        let book = self.book(actor, id).await?;
+        let session = session_id(session)?;
+        book.renew(&session, actor, token, self.0.options.lease)?;
+        book.tell_comms(&session, said)
+    }
+
+    /// A runtime fetches what is said to its comms, and says what it has.
+    pub async fn take_comms(
+        &self,
+        actor: &Actor,
+        id: &str,
+        session: &str,
+        token: Option<&str>,
+        after: u64,
+    ) -> Result<TakenComms, Failure> {
+        let book = self.book(actor, id).await?;
+        let session = session_id(session)?;
+        book.renew(&session, actor, token, self.0.options.lease)?;
+        Ok(book.take_comms(&session, after).await)
     }
 
     /// One that is open, for the gate.

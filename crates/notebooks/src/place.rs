@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gate::runtime::{Output, Permit, Runtime, Waiting};
 use notebook::{
-    Execution, ExecutionAssigned, ExecutionId, ExecutionState, Notebook, NotebookEvent,
+    Comm, Execution, ExecutionAssigned, ExecutionId, ExecutionState, Notebook, NotebookEvent,
     RuntimeSession, SessionId, SessionState,
 };
 use policy::Confinement;
@@ -18,14 +18,28 @@ use serde_json::{Value, json};
 use store::Store;
 
 use crate::book::Book;
+use crate::comms;
 
 /// What stands before a notebook's id where a runtime is chosen.
 pub(crate) const PREFIX: &str = "notebook:";
 
-/// The parameters of `cell.execute`.
+/// The parameters of `cell.execute`: a run, or a message to what a run left in the kernel, which
+/// runs code there just as well.
 #[derive(Debug, Deserialize)]
 struct Params {
-    execution_id: ExecutionId,
+    execution_id: Option<ExecutionId>,
+    comm: Option<Comm>,
+    /// Which runtime has the comm, where there can be several.
+    runtime_type: Option<String>,
+}
+
+/// What is to be run.
+enum Wanted {
+    Run(ExecutionId),
+    Message {
+        comm: Comm,
+        runtime_type: Option<String>,
+    },
 }
 
 /// The runtime of a notebook, as the gate sees it.
@@ -82,7 +96,15 @@ impl<S: Store> Runtime for Place<S> {
 
 impl<S: Store> Place<S> {
     fn facts(&self, action: &str, params: &Value) -> Result<Facts, Failure> {
-        let id = wanted(action, params)?;
+        let id = match wanted(action, params)? {
+            Wanted::Run(id) => id,
+            Wanted::Message { comm, runtime_type } => {
+                return self.0.look(|notebook| {
+                    let session = hears(notebook, runtime_type.as_deref())?;
+                    facts_of_message(&self.0.id, &comm, session)
+                });
+            }
+        };
         self.0.look(|notebook| {
             let run = notebook.execution(&id).ok_or_else(|| no_run(&id))?;
             if run.state != ExecutionState::Requested {
@@ -95,7 +117,12 @@ impl<S: Store> Place<S> {
 
     /// Waits for its turn, assigns it, and waits for its end.
     async fn run(&self, permit: Permit) -> Result<Box<RawValue>, Failure> {
-        let id = wanted(ActionName::CellExecute.as_str(), permit.params())?;
+        let id = match wanted(ActionName::CellExecute.as_str(), permit.params())? {
+            Wanted::Run(id) => id,
+            Wanted::Message { comm, runtime_type } => {
+                return self.pass_on(comm, runtime_type.as_deref(), &permit).await;
+            }
+        };
         if permit.id() != action_id(&self.0.id, &id) {
             return Err(Failure::new(
                 ErrorKind::Forbidden,
@@ -119,6 +146,26 @@ impl<S: Store> Place<S> {
             }
             changed(&mut heads).await?;
         }
+    }
+
+    /// Gives a message to the runtime that has its comm, and waits until it has it.
+    async fn pass_on(
+        &self,
+        comm: Comm,
+        runtime_type: Option<&str>,
+        permit: &Permit,
+    ) -> Result<Box<RawValue>, Failure> {
+        let session = self.0.look(|notebook| {
+            let session = hears(notebook, runtime_type)?;
+            let found = facts_of_message(&self.0.id, &comm, session)?;
+            let held = permit.mode() == Mode::Full || session.capabilities.confined;
+            match found == *permit.facts() && held {
+                true => Ok(session.session_id.clone()),
+                false => Err(changed_since(&found)),
+            }
+        })?;
+        self.0.give_comm(&session, comm).await?;
+        raw(&json!({"status": "ok", "session_id": session}))
     }
 
     /// Assigns a run if it is the next of its session's; nothing where others are before it.
@@ -174,11 +221,7 @@ impl<S: Store> Place<S> {
         // come since.
         let held = permit.mode() == Mode::Full || session.capabilities.confined;
         if found != *permit.facts() || !held {
-            return Err(Failure::new(
-                ErrorKind::Changed,
-                "What would run is no longer what was decided on.",
-            )
-            .with("found", json!(found)));
+            return Err(changed_since(&found));
         }
         // Whoever was asked for before, on the same runtime, is first.
         let mut before = notebook
@@ -214,12 +257,64 @@ fn capable<'a>(notebook: &'a Notebook, run: &Execution) -> Result<&'a RuntimeSes
         false => Err(Failure::new(
             ErrorKind::NotCapable,
             format!(
-                "The runtime `{}` does not run {} cells.",
-                session.runtime_id,
+                "This notebook's runtime ({}) does not run {} cells. Start one that does.",
+                session.runtime_type,
                 run.cell_type.as_str()
             ),
         )),
     }
+}
+
+/// The session that takes a message.
+fn hears<'a>(
+    notebook: &'a Notebook,
+    runtime_type: Option<&str>,
+) -> Result<&'a RuntimeSession, Failure> {
+    let session = notebook.active(runtime_type).ok_or_else(|| {
+        Failure::new(
+            ErrorKind::NoRuntime,
+            "No runtime has this notebook, so that its widgets hear nothing.",
+        )
+    })?;
+    match session.capabilities.takes_comms {
+        true => Ok(session),
+        false => Err(Failure::new(
+            ErrorKind::NotCapable,
+            format!(
+                "This notebook's runtime ({}) takes no messages to widgets. Start one that does.",
+                session.runtime_type
+            ),
+        )),
+    }
+}
+
+fn facts_of_message(
+    notebook: &str,
+    comm: &Comm,
+    session: &RuntimeSession,
+) -> Result<Facts, Failure> {
+    let written = serde_json::to_vec(comm)
+        .map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()))?;
+    Ok(Facts {
+        cell: Some(CellFact {
+            notebook_id: notebook.to_owned(),
+            cell_id: String::new(),
+            execution_id: String::new(),
+            comm_id: Some(comm.comm_id.clone()),
+            language: session.runtime_type.clone(),
+            digest: Digest::of(&written),
+        }),
+        word_of: Some(session.runtime_type.clone()),
+        ..Facts::default()
+    })
+}
+
+fn changed_since(found: &Facts) -> Failure {
+    Failure::new(
+        ErrorKind::Changed,
+        "What would run is no longer what was decided on.",
+    )
+    .with("found", json!(found))
 }
 
 fn facts_of(notebook: &str, run: &Execution, session: &RuntimeSession) -> Facts {
@@ -228,6 +323,7 @@ fn facts_of(notebook: &str, run: &Execution, session: &RuntimeSession) -> Facts 
             notebook_id: notebook.to_owned(),
             cell_id: run.cell_id.to_string(),
             execution_id: run.execution_id.to_string(),
+            comm_id: None,
             language: match run.cell_type {
                 notebook::CellType::Code => session.runtime_type.clone(),
                 other => other.as_str().to_owned(),
@@ -257,10 +353,13 @@ fn outcome(run: &Execution, session: &SessionId) -> Result<Box<RawValue>, Failur
                 }
                 None => json!({"status": "ok", "session_id": session}),
             };
-            to_raw_value(&result)
-                .map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()))
+            raw(&result)
         }
     }
+}
+
+fn raw(result: &Value) -> Result<Box<RawValue>, Failure> {
+    to_raw_value(result).map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()))
 }
 
 /// The action's id of a run: sent again, it is the same.
@@ -307,7 +406,7 @@ fn nobody(notebook: &str, workspace: &str, title: &str) -> RuntimeInfo {
     }
 }
 
-fn wanted(action: &str, params: &Value) -> Result<ExecutionId, Failure> {
+fn wanted(action: &str, params: &Value) -> Result<Wanted, Failure> {
     if action != ActionName::CellExecute.as_str() {
         return Err(Failure::new(
             ErrorKind::NotCapable,
@@ -316,7 +415,20 @@ fn wanted(action: &str, params: &Value) -> Result<ExecutionId, Failure> {
     }
     let params: Params = serde_json::from_value(params.clone())
         .map_err(|error| Failure::new(ErrorKind::InvalidParams, error.to_string()))?;
-    Ok(params.execution_id)
+    match (params.execution_id, params.comm) {
+        (Some(id), None) => Ok(Wanted::Run(id)),
+        (None, Some(comm)) => {
+            comm.check().map_err(|bad| comms::refused(&bad))?;
+            Ok(Wanted::Message {
+                comm,
+                runtime_type: params.runtime_type,
+            })
+        }
+        (Some(_), Some(_)) | (None, None) => Err(Failure::new(
+            ErrorKind::InvalidParams,
+            "`cell.execute` runs a cell by its `execution_id`, or sends a message, `comm`, to what one made.",
+        )),
+    }
 }
 
 async fn changed(heads: &mut tokio::sync::watch::Receiver<store::Seq>) -> Result<(), Failure> {
@@ -338,4 +450,32 @@ fn done_already(id: &ExecutionId) -> Failure {
         ErrorKind::Closed,
         format!("The run `{id}` was assigned already, or is over."),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_that_the_runtime_does_not_run_is_refused_with_what_it_is_and_what_to_do() {
+        let mut notebook = Notebook::default();
+        let events: Vec<NotebookEvent> = serde_json::from_value(json!([
+            {"kind": "cell.created", "cell_id": "a", "cell_type": "sql", "place": "V"},
+            {"kind": "runtime.started", "session_id": "s", "runtime_id": "ward-01a1ebaab19b", "runtime_type": "python", "client_id": "ada", "capabilities": {"can_execute_code": true}},
+            {"kind": "execution.requested", "execution_id": "e", "cell_id": "a"},
+        ]))
+        .unwrap();
+        for event in &events {
+            notebook.take(event, None);
+        }
+        let run = notebook.execution(&ExecutionId::new("e").unwrap()).unwrap();
+        let refused = capable(&notebook, run).unwrap_err();
+        assert_eq!(
+            (refused.kind, refused.message.as_str()),
+            (
+                ErrorKind::NotCapable,
+                "This notebook's runtime (python) does not run sql cells. Start one that does."
+            )
+        );
+    }
 }

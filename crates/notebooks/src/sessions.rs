@@ -14,7 +14,7 @@ use store::Store;
 use tokio::time::Instant;
 
 use crate::book::{Book, lock};
-use crate::check::lost;
+use crate::check::{displaced, lost};
 use crate::wire::{Announced, PostNotebookRuntime};
 
 /// What is known of a session that is not over; none of it is stored.
@@ -68,20 +68,15 @@ impl<S: Store> Book<S> {
         let taken = self
             .say(|notebook| {
                 let mut events = Vec::new();
-                let displaced = |one: &&RuntimeSession| {
+                let is_displaced = |one: &&RuntimeSession| {
                     one.is_active()
                         && match notebook.runtimes {
                             Runtimes::One => true,
                             Runtimes::OnePerType => one.runtime_type == asked.runtime_type,
                         }
                 };
-                for older in notebook.sessions().iter().filter(displaced) {
-                    events.extend(lost(
-                        notebook,
-                        &older.session_id,
-                        "Another runtime took this one's place while it worked on this.",
-                    ));
-                    events.push(over(&older.session_id, Termination::Displaced));
+                for older in notebook.sessions().iter().filter(is_displaced) {
+                    events.extend(displaced(notebook, older));
                 }
                 events.push(started);
                 events
@@ -238,6 +233,7 @@ impl<S: Store> Book<S> {
             over.map(|one| one.session_id.clone()).collect()
         });
         lock(&self.leases).retain(|session, _| !over.contains(session));
+        self.tidy_comms(&over);
     }
 
     /// Ends a session that is not heard of for too long.

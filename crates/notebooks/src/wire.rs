@@ -1,6 +1,6 @@
 //! What is asked and answered over HTTP.
 
-use notebook::{Capabilities, ExecutionId, Notebook, NotebookEvent, Presence, SessionId};
+use notebook::{Capabilities, Comm, ExecutionId, Notebook, NotebookEvent, Presence, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -232,4 +232,57 @@ pub struct Present {
     /// Where they are.
     #[serde(flatten)]
     pub presence: Presence,
+}
+
+/// Body of `POST /notebooks/{id}/runtimes/{session}/comms`: what a runtime says over its comms.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PostComms {
+    /// What, in order.
+    pub messages: Vec<Comm>,
+    /// How many it had to drop before them.
+    pub dropped: u64,
+}
+
+/// A message of a runtime's: told as an event `comm` without a number, and never kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToldComm {
+    /// Which session's.
+    pub session_id: SessionId,
+    /// What it says.
+    #[serde(flatten)]
+    pub message: Comm,
+}
+
+/// What a runtime said at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToldComms {
+    /// The messages.
+    pub messages: Vec<ToldComm>,
+    /// How many were dropped before them.
+    pub dropped: u64,
+}
+
+/// Some messages of a runtime's are lost: told as an event `comm.dropped` without a number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommsDropped {
+    /// How many, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+/// Answer of `GET /notebooks/{id}/runtimes/{session}/comms`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TakenComms {
+    /// What waits, in order; none where nothing came for a while.
+    pub messages: Vec<NumberedComm>,
+}
+
+/// A message for a runtime.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NumberedComm {
+    /// Its number: `after` says that the runtime has it.
+    pub number: u64,
+    /// What it says.
+    pub message: Comm,
 }

@@ -190,7 +190,18 @@ impl Book {
         if after > self.replica.head() {
             return false;
         }
+        let mut wishes: Vec<_> = self.replica.pending().cloned().collect();
+        wishes.retain(|entry| {
+            let told = entries.iter().any(|told| told.id == entry.id);
+            entry.event.author() == Author::Requester && !told
+        });
         self.feed(Input::Pulled { after, entries });
+        // What lost its meaning by what others did is not asked for, and whoever wished it is told.
+        wishes.retain(|wish| self.replica.pending().all(|entry| entry.id != wish.id));
+        self.tell(
+            wishes,
+            "Somebody else changed the cell before Ward confirmed it.",
+        );
         true
     }
 
@@ -260,6 +271,8 @@ impl Book {
                 self.alone = outgoing.count;
                 self.feed(Input::Retry);
             }
+            // An output that cannot be kept is no reason for its runtime to end.
+            400 | 413 | 422 if self.drop_output(outgoing) => {}
             _ => self.refuse(outgoing, body),
         }
         true
@@ -278,6 +291,21 @@ impl Book {
             },
             None,
         )
+    }
+
+    /// Puts in the place of the first pending event, which was refused, that it was dropped. Whether
+    /// it is the output of a runtime.
+    fn drop_output(&mut self, outgoing: &Outgoing) -> bool {
+        let mut pending: Vec<_> = self.replica.pending().cloned().collect();
+        let first = pending.first_mut().filter(|_| outgoing.session.is_some());
+        let Some((first, dropped)) = first.and_then(|one| one.event.instead().map(|it| (one, it)))
+        else {
+            return false;
+        };
+        first.event = dropped;
+        self.alone = self.alone.saturating_sub(1);
+        self.put_back(pending);
+        true
     }
 
     fn refuse(&mut self, outgoing: &Outgoing, body: &Value) {
@@ -313,25 +341,35 @@ impl Book {
         if gone.is_empty() {
             return false;
         }
+        self.put_back(kept);
+        if let Some(why) = why {
+            self.tell(gone, why);
+        }
+        true
+    }
+
+    /// From now on this is pending.
+    fn put_back(&mut self, pending: Vec<Entry<NotebookEvent>>) {
         self.replica = Replica::restored(
             self.writer.clone(),
             self.replica.confirmed().clone(),
-            kept,
+            pending,
             self.replica.written(),
         );
         self.push = None;
         self.tail.more(Vec::new());
-        if let Some(why) = why {
-            let refused = gone.into_iter().map(|entry| Refused {
-                event: entry.event,
-                why: why.to_owned(),
-            });
-            self.refused.extend(refused);
-        }
         if self.connected {
             self.feed(Input::Connected);
         }
-        true
+    }
+
+    /// The page is told of what is gone.
+    fn tell(&mut self, gone: Vec<Entry<NotebookEvent>>, why: &str) {
+        let refused = gone.into_iter().map(|entry| Refused {
+            event: entry.event,
+            why: why.to_owned(),
+        });
+        self.refused.extend(refused);
     }
 
     /// What was refused since this was asked last.

@@ -215,6 +215,80 @@ fn a_session_that_is_over_takes_its_own_words_with_it_and_no_edit() {
 }
 
 #[test]
+fn an_output_that_ward_refuses_is_dropped_alone_and_its_runtime_goes_on() {
+    let mut book = connected();
+    let alive = session("s1");
+    book.set_token(alive.clone(), "token".into());
+    book.say(&alive, printed("r1", "a"));
+    book.next_push().unwrap();
+    let deep = NotebookEvent::ResultOutput(notebook::ResultOutput {
+        execution_id: ExecutionId::new("r1").unwrap(),
+        bundle: notebook::Bundle::text("deep"),
+        execution_count: None,
+    });
+    book.say(&alive, deep.clone());
+    book.say(&alive, printed("r1", "b"));
+    book.again();
+    let mut taken = Vec::new();
+    while let Some(push) = book.next_push() {
+        let body: Value = serde_json::from_str(&push.body).unwrap();
+        if push.body.contains("output.result") {
+            let no = answer(413, json!({ "error": "Too deep.", "kind": "too_large" }));
+            assert!(book.answered(&push, &no));
+            continue;
+        }
+        for entry in body["entries"].as_array().unwrap() {
+            let event = serde_json::from_value(entry["event"].clone()).unwrap();
+            let own = entry["id"]["number"].as_u64().unwrap();
+            taken.push((own, event));
+        }
+        let head = taken.len() as u64;
+        assert!(book.answered(&push, &answer(200, json!({ "head": head }))));
+        let known = head - push.count as u64;
+        let new = (known + 1..).zip(&taken[usize::try_from(known).unwrap()..]);
+        let new = new.map(|(at, (own, event))| told(at, "me", *own, event));
+        assert!(book.told(new.collect()));
+    }
+    assert_eq!(
+        taken,
+        [
+            (1, printed("r1", "a")),
+            (2, deep.instead().unwrap()),
+            (3, printed("r1", "b"))
+        ]
+    );
+    assert!(matches!(taken[1].1, NotebookEvent::Dropped(_)));
+    assert_eq!(book.lost(&alive), None);
+    assert!(book.take_refused().is_empty());
+}
+
+#[test]
+fn a_wish_that_lost_its_meaning_by_what_others_did_is_told() {
+    let mut book = connected();
+    assert!(book.told(vec![told(1, "other", 1, &cell("a"))]));
+    book.write(wanted("r")).unwrap();
+    let theirs = serde_json::from_value(json!({ "cell_id": "a", "source": "another" })).unwrap();
+    let theirs = NotebookEvent::CellSource(theirs);
+    assert!(book.told(vec![told(2, "other", 2, &theirs)]));
+    assert_eq!(book.pending().count(), 0);
+    let refused = book.take_refused();
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0].event, wanted("r"));
+    assert_eq!(
+        refused[0].why,
+        "Somebody else changed the cell before Ward confirmed it."
+    );
+
+    // One that is confirmed is no loss.
+    book.write(wanted("s")).unwrap();
+    assert!(book.told(vec![
+        told(3, "me", 2, &wanted("s")),
+        told(4, "other", 3, &theirs)
+    ]));
+    assert!(book.take_refused().is_empty());
+}
+
+#[test]
 fn what_is_said_of_a_run_that_ward_ended_is_for_nobody() {
     let mut book = connected();
     let alive = session("s1");

@@ -2,7 +2,7 @@
 //!
 //! Read [`Machine`] first: the agent as a state machine, inputs in, effects out. [`RuntimeAgent`]
 //! drives it on a store that it is given ([`NotebookStore`]); what a cell does is a handler's
-//! business, which has an [`ExecutionContext`] to say it with. [`echo`] is the smallest handler.
+//! business, which has an [`ExecutionContext`] to say it with. [`echo()`] is the smallest handler.
 //!
 //! Invariants:
 //! - No I/O, no clock, no async runtime, no `Send`: the crate builds for wasm32, and a platform

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use notebook::{Bundle, Media};
+use notebook::{Bundle, MAX_DEPTH, Media, is_too_deep};
 use serde_json::{Map, Value};
 
 /// The longest media type.
@@ -39,6 +39,11 @@ pub enum BadBundle {
         /// What its content has to be.
         wanted: &'static str,
     },
+    /// It is nested too deep to be kept.
+    #[error(
+        "What is shown is JSON nested at most {MAX_DEPTH} levels deep, and so is what is said about it. Show it as text."
+    )]
+    TooDeep,
 }
 
 impl BadBundle {
@@ -119,7 +124,10 @@ pub fn validate_media_bundle(bundle: &Bundle) -> Result<(), BadBundle> {
             });
         }
     }
-    Ok(())
+    match bundle.is_too_deep() {
+        true => Err(BadBundle::TooDeep),
+        false => Ok(()),
+    }
 }
 
 /// What the content should be, where it is not.
@@ -195,12 +203,14 @@ pub(crate) fn length(value: &Value) -> usize {
 /// A bundle as a kernel sent it: text in pieces is put together, and what cannot be shown is left
 /// out. Where nothing is left, that is said in its place.
 #[must_use]
-pub fn bundle_from_jupyter(data: Map<String, Value>, metadata: Map<String, Value>) -> Bundle {
+pub fn bundle_from_jupyter(data: Map<String, Value>, mut metadata: Map<String, Value>) -> Bundle {
+    metadata.retain(|_, value| !is_too_deep(value));
     let mut bundle = Bundle {
         data: BTreeMap::new(),
         metadata,
     };
-    for (media_type, value) in data.into_iter().take(MOST) {
+    let data = data.into_iter().take(MOST);
+    for (media_type, value) in data.filter(|(_, value)| !is_too_deep(value)) {
         let value = match value {
             Value::Array(pieces) if !is_json(&media_type) => {
                 Value::String(pieces.iter().filter_map(Value::as_str).collect())
@@ -269,6 +279,37 @@ mod tests {
                 "{data}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_to_be_kept_is_refused_and_left_out_of_what_a_kernel_shows() {
+        let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        let json = |levels| json!({"application/json": nested(levels)});
+        assert_eq!(validate_media_bundle(&bundle(json(MAX_DEPTH))), Ok(()));
+        let deep = bundle(json(MAX_DEPTH + 1));
+        assert_eq!(validate_media_bundle(&deep), Err(BadBundle::TooDeep));
+        let about = Bundle {
+            metadata: json(MAX_DEPTH + 1).as_object().cloned().unwrap(),
+            ..Bundle::text("a")
+        };
+        assert_eq!(validate_media_bundle(&about), Err(BadBundle::TooDeep));
+
+        let Value::Object(mut data) = json(MAX_DEPTH + 1) else {
+            panic!()
+        };
+        assert_eq!(
+            bundle_from_jupyter(data.clone(), Map::new()),
+            Bundle::text("The kernel showed something that cannot be shown.")
+        );
+        data.insert("text/plain".to_owned(), json!("a"));
+        let about = data.clone();
+        assert_eq!(
+            bundle_from_jupyter(data, about),
+            Bundle {
+                metadata: json!({"text/plain": "a"}).as_object().cloned().unwrap(),
+                ..Bundle::text("a")
+            }
+        );
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
+use crate::owner;
+
 /// The name of the file with the first person's own token, in the config folder.
 const TOKEN_FILE: &str = "token";
 /// Where Ward is, unless somebody says otherwise.
@@ -17,6 +19,9 @@ pub struct RuntimeArgs {
     pub url: String,
     /// The person's token.
     pub token: String,
+    /// Whether it was found in the config folder. It is then for a Ward that this user, or root, runs
+    /// on this machine, and goes to nobody else.
+    pub found: bool,
     /// The id of the person whose agent this is.
     pub client_id: String,
     /// Which notebook.
@@ -31,15 +36,7 @@ impl RuntimeArgs {
     /// Whether Ward is on this machine, by its address.
     #[must_use]
     pub fn is_here(&self) -> bool {
-        let host = reqwest::Url::parse(&self.url).ok();
-        match host.as_ref().and_then(|url| url.host_str()) {
-            Some("localhost" | "[::1]") => true,
-            Some(host) => {
-                let address = host.parse::<std::net::Ipv4Addr>();
-                address.is_ok_and(|address| address.is_loopback())
-            }
-            None => false,
-        }
+        owner::is_here(&self.url)
     }
 }
 
@@ -77,6 +74,17 @@ pub enum BadArgs {
         .0.display()
     )]
     NoToken(PathBuf),
+    /// The token that was found is for this machine's Ward.
+    #[error(
+        "The token in {} is for a Ward on this machine, and {url} is elsewhere. Give the one for it with --token or WARD_TOKEN.",
+        .file.display()
+    )]
+    Elsewhere {
+        /// Where it was found.
+        file: PathBuf,
+        /// Where Ward is.
+        url: String,
+    },
     /// The address cannot be one.
     #[error("`{0}` is no address of Ward's, such as {USUAL}.")]
     Url(String),
@@ -88,7 +96,7 @@ impl BadArgs {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Flags(_) | Self::Missing { .. } | Self::Url(_) => "invalid_params",
-            Self::NoToken(_) => "unauthorized",
+            Self::NoToken(_) | Self::Elsewhere { .. } => "unauthorized",
         }
     }
 }
@@ -150,14 +158,22 @@ pub fn parse_runtime_args(
         )
     })?;
     let file = config.join(TOKEN_FILE);
-    let found = || {
+    let in_file = || {
         let text = std::fs::read_to_string(&file).ok()?;
         Some(text.trim().to_owned()).filter(|token| !token.is_empty())
     };
-    let token = given(flags.token, "WARD_TOKEN").or_else(found);
+    let (token, found) = match given(flags.token, "WARD_TOKEN") {
+        Some(token) => (token, false),
+        None => match in_file() {
+            Some(_) if !owner::is_here(&url) => return Err(BadArgs::Elsewhere { file, url }),
+            Some(token) => (token, true),
+            None => return Err(BadArgs::NoToken(file)),
+        },
+    };
     Ok(RuntimeArgs {
         url,
-        token: token.ok_or(BadArgs::NoToken(file))?,
+        token,
+        found,
         client_id,
         notebook,
         runtime_id: flags.runtime_id,
@@ -190,7 +206,7 @@ mod tests {
         assert_eq!(read.url, "http://127.0.0.1:4000");
         assert_eq!(read.notebook, "flag-book");
         assert_eq!(read.client_id, "ada");
-        assert_eq!(read.token, "from-file");
+        assert_eq!((read.token.as_str(), read.found), ("from-file", true));
         assert_eq!(read.kernel, "python");
         let env = [("WARD_TOKEN", "from-env")];
         let flags = ["--notebook", "n", "--client-id", "ada"];
@@ -255,6 +271,24 @@ mod tests {
         ] {
             assert!(!here(url), "{url}");
         }
+    }
+
+    #[test]
+    fn a_token_that_was_found_goes_to_no_other_machine() {
+        let config = tempfile::tempdir().unwrap();
+        std::fs::write(config.path().join("token"), "from-file\n").unwrap();
+        let flags = [
+            "--notebook",
+            "n",
+            "--client-id",
+            "a",
+            "--url",
+            "http://10.0.0.1:3000",
+        ];
+        let told = parse(&flags, &[], config.path()).unwrap_err();
+        assert!(matches!(told, BadArgs::Elsewhere { .. }), "{told}");
+        let given = parse(&flags, &[("WARD_TOKEN", "t")], config.path()).unwrap();
+        assert_eq!((given.token.as_str(), given.found), ("t", false));
     }
 
     #[test]

@@ -41,7 +41,11 @@ pub async fn create_native_runtime_agent(
 
 /// The store of the notebook that the arguments name.
 pub async fn open_store(args: &RuntimeArgs) -> Result<HttpStore<Remote>, OpenError> {
-    let remote = Remote::new(&args.url, &args.token).map_err(OpenError::Away)?;
+    let way = match args.found {
+        true => Remote::ours_alone,
+        false => Remote::new,
+    };
+    let remote = way(&args.url, &args.token).map_err(OpenError::Away)?;
     HttpStore::open(remote, &args.notebook).await
 }
 

@@ -6,9 +6,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
+use reqwest::ClientBuilder;
 use runtime_core::Unanswered;
 use serde_json::Value;
 use sse_stream::{Sse, SseByteStream};
+use tower::filter::FilterLayer;
+
+use crate::owner::stranger;
 
 /// How long Ward has for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -110,16 +114,27 @@ impl std::fmt::Debug for Remote {
 impl Remote {
     /// The Ward at this address. Nothing is followed elsewhere: the token is for it alone.
     pub fn new(url: &str, token: &str) -> Result<Self, String> {
+        Self::with(builder(), url, token)
+    }
+
+    /// The same, where the token is for nobody but a Ward that this user, or root, runs here: before
+    /// each connection it is seen who listens.
+    pub fn ours_alone(url: &str, token: &str) -> Result<Self, String> {
+        let address = url.to_owned();
+        let is_ours = FilterLayer::new(move |connection| match stranger(&address) {
+            None => Ok(connection),
+            Some(user) => Err(format!(
+                "at {address} another user of this machine answers (uid {user}); nothing was sent there"
+            )),
+        });
+        Self::with(builder().connector_layer(is_ours), url, token)
+    }
+
+    fn with(builder: ClientBuilder, url: &str, token: &str) -> Result<Self, String> {
         // It is an error only where another part of this process was first, with the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(10))
-            .read_timeout(SILENCE)
-            .no_proxy()
-            .build();
         Ok(Self {
-            client: client.map_err(|error| error.to_string())?,
+            client: builder.build().map_err(|error| error.to_string())?,
             url: url.trim_end_matches('/').to_owned(),
             token: token.to_owned(),
         })
@@ -134,6 +149,14 @@ impl Remote {
             .request(method, address)
             .bearer_auth(&self.token))
     }
+}
+
+fn builder() -> ClientBuilder {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(10))
+        .read_timeout(SILENCE)
+        .no_proxy()
 }
 
 impl Http for Remote {

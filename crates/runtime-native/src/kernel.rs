@@ -3,28 +3,26 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jupyter_protocol::messaging::{
     ExecuteRequest, ExecutionState, InputReply, InterruptRequest, JupyterMessage,
     JupyterMessageContent as Content, KernelInfoRequest, ReplyStatus, Stdio,
 };
-use jupyter_zmq_client::{
-    ClientControlConnection, Connection, DealerSendConnection, create_client_control_connection,
-    create_client_iopub_connection, create_client_shell_connection_with_identity,
-    create_client_stdin_connection_with_identity, peer_identity_for_session,
-};
 use notebook::OutputId;
+use protocol::sandbox::SetAside;
 use runtime_core::{ExecutionContext, Finished, NoInput, Question, bundle_from_jupyter};
 use sandbox::{End, Outcome, Room, RoomOptions, SandboxError, Stopper};
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::comms::Spoken;
 use crate::launch::{Meeting, launch};
+use crate::relay::LARGEST;
+use crate::sockets::{Came, Shell, Socket, Sockets, send};
 use crate::spec::KernelSpec;
-use crate::store::random;
 use crate::terminal::Terminal;
 
 /// How long a kernel has to start.
@@ -37,8 +35,6 @@ const HELLO: Duration = Duration::from_millis(250);
 const STOP: Duration = Duration::from_secs(5);
 /// How long it may say nothing once it has said how the run ended, before that counts as the end.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How many of its messages wait to be read.
-const WAITING: usize = 256;
 
 /// Why a kernel does not run.
 #[derive(Debug, thiserror::Error)]
@@ -90,33 +86,32 @@ pub(crate) enum Ran {
     Died(String),
     /// It did not stop when it was told to, and was ended.
     Killed,
+    /// It took no request any more: nothing ran.
+    Unsent(KernelError),
+}
+
+/// A kernel that is gone.
+#[derive(Debug, Clone)]
+struct Ended {
+    why: String,
+    /// What it had made that would have run by itself.
+    set_aside: Vec<SetAside>,
 }
 
 /// A question that waits for its answer.
 type Asking<'a> = Pin<Box<dyn Future<Output = Result<String, NoInput>> + 'a>>;
 
-/// What a kernel sent.
-enum Came {
-    Shell(JupyterMessage),
-    IoPub(JupyterMessage),
-    Stdin(JupyterMessage),
-}
-
 /// A kernel that runs. Dropping it ends it, and all that it started.
-pub struct Kernel {
-    shell: DealerSendConnection,
-    stdin: DealerSendConnection,
-    control: ClientControlConnection,
-    came: mpsc::Receiver<Came>,
-    readers: Vec<JoinHandle<()>>,
-    /// Why it ended, once it has.
-    ended: watch::Receiver<Option<String>>,
+pub(crate) struct Kernel {
+    sockets: Sockets,
+    /// How it ended, once it has.
+    ended: watch::Receiver<Option<Ended>>,
     terminal: Terminal,
     by_message: bool,
     /// What it says about its language, for the file.
     language: Value,
     stopper: Stopper,
-    _room: Room,
+    room: Arc<Room>,
     _meeting: Meeting,
 }
 
@@ -128,16 +123,18 @@ impl std::fmt::Debug for Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        for reader in &self.readers {
-            reader.abort();
-        }
         self.stopper.kill();
     }
 }
 
 impl Kernel {
-    /// Starts a kernel in a room of its own, and waits until it answers.
-    pub async fn start(spec: &KernelSpec, room: &RoomOptions) -> Result<Self, KernelError> {
+    /// Starts a kernel in a room of its own, and waits until it answers. What it says over its comms
+    /// is put there.
+    pub(crate) async fn start(
+        spec: &KernelSpec,
+        room: &RoomOptions,
+        spoken: &Spoken,
+    ) -> Result<Self, KernelError> {
         let (meeting, room, mut running) = launch(spec, room)?;
         let stopper = running.stopper();
         // Whatever goes wrong from here on, it does not run on.
@@ -149,42 +146,41 @@ impl Kernel {
         let (told, mut ended) = watch::channel(None);
         std::thread::Builder::new()
             .name("kernel".into())
-            .spawn(move || drop(told.send(Some(why(&running.wait())))))
+            .spawn(move || drop(told.send(Some(ended_by(running.wait())))))
             .map_err(|error| KernelError::Talk(error.to_string()))?;
         let start = async {
             while !meeting.is_ready()? {
                 tokio::time::sleep(LOOK).await;
             }
-            Sockets::connect(&meeting).await
+            Sockets::connect(&meeting, spoken).await
         };
         let sockets = tokio::select! {
             sockets = start => sockets?,
-            why = gone(&mut ended) => return Err(died(&why, &terminal)),
+            ended = gone(&mut ended) => return Err(died(&ended.why, &terminal)),
             () = tokio::time::sleep(START) => return Err(KernelError::Slow),
         };
         let mut kernel = Self {
-            shell: sockets.shell,
-            stdin: sockets.stdin,
-            control: sockets.control,
-            came: sockets.came,
-            readers: sockets.readers,
+            sockets,
             ended,
             terminal,
             by_message: spec.interrupted_by_message,
             language: Value::Null,
             stopper,
-            _room: room,
+            room: Arc::new(room),
             _meeting: meeting,
         };
         guard.0 = None;
         let mut ended = kernel.ended.clone();
         let hello = tokio::select! {
             hello = kernel.hello() => hello.map(Some),
-            why = gone(&mut ended) => Err(KernelError::Died(why)),
+            ended = gone(&mut ended) => Err(KernelError::Died(ended.why)),
             () = tokio::time::sleep(START) => Ok(None),
         };
         match hello {
-            Ok(Some(())) => Ok(kernel),
+            Ok(Some(())) => {
+                kernel.sockets.wanted.nothing();
+                Ok(kernel)
+            }
             Ok(None) => Err(KernelError::Slow),
             Err(KernelError::Died(why)) => Err(died(&why, &kernel.terminal)),
             Err(error) => Err(error),
@@ -193,13 +189,18 @@ impl Kernel {
 
     /// What it says about its language, as Jupyter's files have it.
     #[must_use]
-    pub fn language(&self) -> &Value {
+    pub(crate) fn language(&self) -> &Value {
         &self.language
+    }
+
+    /// The way to it, beside whatever it runs.
+    pub(crate) fn shell(&self) -> &Shell {
+        &self.sockets.shell
     }
 
     /// Whether it still runs.
     #[must_use]
-    pub fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.ended.borrow().is_none()
     }
 
@@ -207,11 +208,12 @@ impl Kernel {
     async fn hello(&mut self) -> Result<(), KernelError> {
         let (mut answered, mut heard) = (false, false);
         while !(answered && heard) {
-            send(&mut self.shell, KernelInfoRequest {}.into()).await?;
+            let hello = KernelInfoRequest {}.into();
+            send(&mut *self.sockets.shell.lock().await, hello).await?;
             let until = Instant::now() + HELLO;
             loop {
                 let came = tokio::select! {
-                    came = self.came.recv() => came,
+                    came = self.sockets.came.recv() => came,
                     () = sleep_until(until) => break,
                 };
                 match came {
@@ -220,11 +222,16 @@ impl Kernel {
                         if let Content::KernelInfoReply(reply) = message.content {
                             let language = serde_json::to_value(&reply.language_info);
                             self.language = language.unwrap_or_default();
+                            if reply.language_info.version.is_empty()
+                                && let Some(language) = self.language.as_object_mut()
+                            {
+                                language.remove("version");
+                            }
                             answered = true;
                         }
                     }
                     Some(Came::IoPub(_)) => heard = true,
-                    Some(Came::Stdin(_)) => {}
+                    Some(Came::Stdin(_) | Came::TooLarge(..)) => {}
                 }
                 if answered && heard {
                     break;
@@ -240,6 +247,14 @@ impl Kernel {
         context: &ExecutionContext,
         asks: bool,
     ) -> Result<Ran, KernelError> {
+        let ran = self.run(context, asks).await;
+        self.sockets.wanted.nothing();
+        // What is left of it is for nobody, and must not stand before the next one's.
+        while self.sockets.came.try_recv().is_ok() {}
+        ran
+    }
+
+    async fn run(&mut self, context: &ExecutionContext, asks: bool) -> Result<Ran, KernelError> {
         let request = ExecuteRequest {
             allow_stdin: asks,
             // One cell runs at a time: there is nothing behind it that could be called off, but a
@@ -248,8 +263,10 @@ impl Kernel {
             ..ExecuteRequest::new(context.cell().source.clone())
         };
         let request: JupyterMessage = request.into();
-        let id = request.header.msg_id.clone();
-        send(&mut self.shell, request).await?;
+        self.sockets.wanted.run(&request.header.msg_id);
+        if let Err(error) = send(&mut *self.sockets.shell.lock().await, request).await {
+            return Ok(Ran::Unsent(error));
+        }
         let (mut finished, mut idle) = (None, false);
         let mut stop_by: Option<Instant> = None;
         // Where a kernel publishes faster than anybody reads, it drops what it publishes, also that
@@ -271,9 +288,9 @@ impl Kernel {
                 silent_by = Some(Instant::now() + SILENCE);
             }
             tokio::select! {
-                came = self.came.recv() => match came {
+                came = self.sockets.came.recv() => match came {
                     None => return Ok(Ran::Died("its sockets closed".to_owned())),
-                    Some(Came::Shell(message)) if is_child(&message, &id) => {
+                    Some(Came::Shell(message)) => {
                         if let Content::ExecuteReply(reply) = message.content {
                             context.count(reply.execution_count.0 as u64);
                             let error = reply.error.map(|error| *error);
@@ -281,18 +298,20 @@ impl Kernel {
                                 ReplyStatus::Ok => Finished::Ok,
                                 _ if context.is_cancelled() => Finished::Cancelled,
                                 ReplyStatus::Error | ReplyStatus::Aborted => {
-                                    let words = error.map(|error| {
-                                        format!("{}: {}", error.ename, error.evalue)
+                                    let words = error.map(|error| match error.ename.as_str() {
+                                        // Not every kernel has a word for it.
+                                        "" => error.evalue,
+                                        name => format!("{name}: {}", error.evalue),
                                     });
                                     Finished::failed(words.unwrap_or("It was aborted.".to_owned()))
                                 }
                             });
                         }
                     }
-                    Some(Came::IoPub(message)) if is_child(&message, &id) => {
+                    Some(Came::IoPub(message)) => {
                         idle |= show(context, message.content);
                     }
-                    Some(Came::Stdin(message)) if is_child(&message, &id) => {
+                    Some(Came::Stdin(message)) => {
                         if let Content::InputRequest(wanted) = &message.content {
                             asking = Some(Box::pin(context.input(Question {
                                 prompt: wanted.prompt.clone(),
@@ -301,8 +320,16 @@ impl Kernel {
                             asked = Some(message);
                         }
                     }
-                    // It belongs to a run that is over.
-                    Some(Came::Shell(_) | Came::IoPub(_) | Came::Stdin(_)) => {}
+                    Some(Came::TooLarge(socket, bytes)) => {
+                        let told = too_large(bytes);
+                        match socket {
+                            Socket::IoPub => context.stderr(&format!("{told} It is not shown.\n")),
+                            // It was how the run ended.
+                            Socket::Shell => finished = Some(Finished::failed(told)),
+                            Socket::Stdin => self.interrupt().await?,
+                            Socket::Control => {}
+                        }
+                    }
                 },
                 answer = answer => {
                     asking = None;
@@ -323,7 +350,7 @@ impl Kernel {
                     idle = true;
                 }
                 () = until(stop_by) => return Ok(Ran::Killed),
-                why = gone(&mut self.ended) => return Ok(Ran::Died(why)),
+                ended = gone(&mut self.ended) => return Ok(Ran::Died(ended.why)),
             }
         }
     }
@@ -341,16 +368,16 @@ impl Kernel {
                     status: ReplyStatus::Ok,
                     error: None,
                 };
-                send(&mut self.stdin, JupyterMessage::new(reply, asked)).await
+                send(&mut self.sockets.stdin, JupyterMessage::new(reply, asked)).await
             }
             Err(NoInput) => self.interrupt().await,
         }
     }
 
     /// Interrupts what it runs: by a message, or by Ctrl-C in its terminal.
-    pub async fn interrupt(&mut self) -> Result<(), KernelError> {
+    pub(crate) async fn interrupt(&mut self) -> Result<(), KernelError> {
         match self.by_message {
-            true => send(&mut self.control, InterruptRequest {}.into()).await,
+            true => send(&mut self.sockets.control, InterruptRequest {}.into()).await,
             false => {
                 let sent = self.terminal.interrupt();
                 sent.map_err(|error| KernelError::Talk(error.to_string()))
@@ -358,10 +385,20 @@ impl Kernel {
         }
     }
 
-    /// Ends it, and waits until nothing of it is left.
-    pub async fn end(mut self) {
+    /// Sets aside what it has made that would run by itself; what was.
+    pub(crate) async fn sweep(&self) -> Vec<SetAside> {
+        let room = Arc::clone(&self.room);
+        let swept = tokio::task::spawn_blocking(move || room.sweep()).await;
+        swept.unwrap_or_else(|error| {
+            tracing::warn!(%error, "it was not looked at what a cell made");
+            Vec::new()
+        })
+    }
+
+    /// Ends it, and waits until nothing of it is left. What it had made and was set aside now.
+    pub(crate) async fn end(mut self) -> Vec<SetAside> {
         self.stopper.kill();
-        gone(&mut self.ended).await;
+        gone(&mut self.ended).await.set_aside
     }
 }
 
@@ -374,85 +411,6 @@ impl Drop for Guard {
             stopper.kill();
         }
     }
-}
-
-/// The sockets of a kernel, and the tasks that read them.
-struct Sockets {
-    shell: DealerSendConnection,
-    stdin: DealerSendConnection,
-    control: ClientControlConnection,
-    came: mpsc::Receiver<Came>,
-    readers: Vec<JoinHandle<()>>,
-}
-
-impl Sockets {
-    async fn connect(meeting: &Meeting) -> Result<Self, KernelError> {
-        let session = random().map_err(KernelError::Talk)?;
-        let talk = |error: jupyter_zmq_client::RuntimeError| KernelError::Talk(error.to_string());
-        let info = &meeting.info;
-        // What the kernel asks on one socket is for who asked on the other.
-        let identity = || peer_identity_for_session(&session).map_err(talk);
-        let shell = create_client_shell_connection_with_identity(info, &session, identity()?);
-        let shell = shell.await.map_err(talk)?;
-        let stdin = create_client_stdin_connection_with_identity(info, &session, identity()?);
-        let stdin = stdin.await.map_err(talk)?;
-        let iopub = create_client_iopub_connection(info, "", &session);
-        let mut iopub = iopub.await.map_err(talk)?;
-        let control = create_client_control_connection(info, &session);
-        let control = control.await.map_err(talk)?;
-        let (shell, mut replies) = shell.split();
-        let (stdin, mut questions) = stdin.split();
-        let (sender, came) = mpsc::channel(WAITING);
-        let (to_shell, to_stdin) = (sender.clone(), sender.clone());
-        let readers = vec![
-            tokio::spawn(async move { pass(&mut replies, to_shell, Came::Shell).await }),
-            tokio::spawn(async move { pass(&mut questions, to_stdin, Came::Stdin).await }),
-            tokio::spawn(async move { pass(&mut iopub, sender, Came::IoPub).await }),
-        ];
-        Ok(Self {
-            shell,
-            stdin,
-            control,
-            came,
-            readers,
-        })
-    }
-}
-
-/// Passes on what comes on a socket. A message that cannot be read, or is not signed as it should
-/// be, is passed over.
-async fn pass<S: zeromq::SocketRecv>(
-    socket: &mut Connection<S>,
-    to: mpsc::Sender<Came>,
-    came: fn(JupyterMessage) -> Came,
-) {
-    loop {
-        match socket.read().await {
-            Ok(message) => {
-                if to.send(came(message)).await.is_err() {
-                    return;
-                }
-            }
-            Err(jupyter_zmq_client::RuntimeError::ZmqError(error)) => {
-                tracing::debug!(%error, "a kernel's socket closed");
-                return;
-            }
-            Err(error) => tracing::debug!(%error, "a kernel's message cannot be read"),
-        }
-    }
-}
-
-async fn send<S: zeromq::SocketSend>(
-    socket: &mut Connection<S>,
-    message: JupyterMessage,
-) -> Result<(), KernelError> {
-    let sent = socket.send(message).await;
-    sent.map_err(|error| KernelError::Talk(error.to_string()))
-}
-
-fn is_child(message: &JupyterMessage, id: &str) -> bool {
-    let parent = message.parent_header.as_ref();
-    parent.is_some_and(|parent| parent.msg_id == id)
 }
 
 /// Shows what a kernel published. Whether it is done with the run.
@@ -484,12 +442,14 @@ fn show(context: &ExecutionContext, content: Content) -> bool {
         }
         Content::ClearOutput(clear) => context.clear(clear.wait),
         Content::Status(status) => return matches!(status.execution_state, ExecutionState::Idle),
-        Content::CommOpen(_) | Content::CommMsg(_) | Content::CommClose(_) => {
-            tracing::debug!("a kernel's comm message has nobody who listens");
-        }
         _ => {}
     }
     false
+}
+
+fn too_large(bytes: u64) -> String {
+    let (limit, size) = (LARGEST >> 20, bytes >> 20);
+    format!("The kernel sent {size} MiB at once, and no more than {limit} are taken.")
 }
 
 /// Shows what was asked and answered, as Jupyter's own programs do; never a password.
@@ -517,12 +477,14 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Waits until the kernel is gone, and says why.
-async fn gone(ended: &mut watch::Receiver<Option<String>>) -> String {
-    match ended.wait_for(Option::is_some).await {
-        Ok(why) => why.clone().unwrap_or_default(),
-        Err(_) => "nobody watches over it any more".to_owned(),
-    }
+/// Waits until the kernel is gone, and says how.
+async fn gone(ended: &mut watch::Receiver<Option<Ended>>) -> Ended {
+    let ended = ended.wait_for(Option::is_some).await;
+    let ended = ended.ok().and_then(|ended| ended.clone());
+    ended.unwrap_or_else(|| Ended {
+        why: "nobody watches over it any more".to_owned(),
+        set_aside: Vec::new(),
+    })
 }
 
 fn died(why: &str, terminal: &Terminal) -> KernelError {
@@ -530,6 +492,13 @@ fn died(why: &str, terminal: &Terminal) -> KernelError {
     match last.is_empty() {
         true => KernelError::Died(format!("{why}.")),
         false => KernelError::Died(format!("{why}. It said:\n{last}")),
+    }
+}
+
+fn ended_by(outcome: Outcome) -> Ended {
+    Ended {
+        why: why(&outcome),
+        set_aside: outcome.report.set_aside,
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use jupyter_protocol::{ConnectionInfo, Transport};
-use sandbox::{Command, Room, RoomOptions, Running, Stdio, WidenedAccess, Widening};
+use sandbox::{Command, OwnFolder, Room, RoomOptions, Running, Stdio, WidenedAccess, Widening};
 
 use crate::kernel::KernelError;
 use crate::spec::{CONNECTION_FILE, KernelSpec};
@@ -15,40 +15,30 @@ use crate::store::random;
 
 /// The longest path of a socket, with its end, that the kernel takes.
 const LONGEST: usize = 107;
-/// What a socket's name adds to its folder: `/k-5`.
-const SOCKET: usize = 4;
+/// What a socket's name adds to its folder.
+const SOCKET: usize = "/k-5".len();
 
 /// The folder where a kernel's sockets are. It goes with this.
 #[derive(Debug)]
 pub(crate) struct Meeting {
+    own: OwnFolder,
     folder: PathBuf,
     pub(crate) info: ConnectionInfo,
-}
-
-impl Drop for Meeting {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
 }
 
 impl Meeting {
     /// A folder of this user's alone, with the file that says where the sockets will be.
     fn make(below: &Path, name: &str) -> Result<Self, KernelError> {
-        let id = random().map_err(KernelError::Folder)?;
-        let folder = below.join(&id[..12]);
         let failed = |error: std::io::Error| {
-            KernelError::Folder(format!("{} cannot be made: {error}", folder.display()))
+            let below = below.display();
+            KernelError::Folder(format!("{below} has no folder for it: {error}"))
         };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(below)
-            .map_err(failed)?;
+        let own = OwnFolder::make(below).map_err(failed)?;
+        let folder = own.path().canonicalize().map_err(failed)?.join("k");
         DirBuilder::new()
             .mode(0o700)
             .create(&folder)
             .map_err(failed)?;
-        let folder = folder.canonicalize().map_err(failed)?;
         let meeting = Self {
             info: ConnectionInfo {
                 ip: folder.join("k").to_string_lossy().into_owned(),
@@ -63,6 +53,7 @@ impl Meeting {
                 kernel_name: Some(name.to_owned()),
             },
             folder,
+            own,
         };
         let length = meeting.folder.as_os_str().len() + SOCKET;
         if length > LONGEST {
@@ -81,6 +72,16 @@ impl Meeting {
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| KernelError::Folder(error.to_string()))?;
         Ok(meeting)
+    }
+
+    /// The folder, which the kernel sees too.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A folder that there can be beside it, which the kernel does not see. It goes with this too.
+    pub(crate) fn beside(&self) -> PathBuf {
+        self.own.path().join("r")
     }
 
     fn file(&self) -> PathBuf {

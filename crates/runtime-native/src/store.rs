@@ -19,7 +19,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Seq;
 use store::replica::{Base, Effect, Entry, EventId, Fold as _, Input, Replica};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until};
 
 use crate::artifacts::Artifacts;
 use crate::http::{Answer, Events, Http, Request};
@@ -84,6 +85,8 @@ struct Shared<H> {
     changed: Notify,
     /// Something is to be pushed.
     due: Notify,
+    /// Since when Ward cannot be reached, while it cannot.
+    away: watch::Sender<Option<Instant>>,
 }
 
 struct State {
@@ -94,6 +97,8 @@ struct State {
     /// The token of each session.
     tokens: BTreeMap<SessionId, String>,
     lost: BTreeMap<SessionId, String>,
+    /// How many events still go one at a time, because one among them was refused.
+    alone: usize,
 }
 
 #[derive(Deserialize)]
@@ -148,9 +153,11 @@ impl<H: Http> HttpStore<H> {
                 push: None,
                 tokens: BTreeMap::new(),
                 lost: BTreeMap::new(),
+                alone: 0,
             }),
             changed: Notify::new(),
             due: Notify::new(),
+            away: watch::Sender::new(None),
         })))
     }
 
@@ -183,6 +190,7 @@ impl<H: Http> HttpStore<H> {
             match self.0.http.follow(&path).await {
                 Ok(Ok(events)) => {
                     pause = SOON;
+                    self.0.away.send_replace(None);
                     self.feed(Input::Connected);
                     self.follow(events).await;
                     self.feed(Input::Disconnected);
@@ -194,8 +202,32 @@ impl<H: Http> HttpStore<H> {
                 },
                 Err(why) => tracing::debug!(why, "Ward cannot be reached"),
             }
+            self.0.away.send_if_modified(|since| {
+                let is_new = since.is_none();
+                since.get_or_insert_with(Instant::now);
+                is_new
+            });
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LATE);
+        }
+    }
+
+    /// Ready when Ward could not be reached for this long, in one go.
+    pub async fn away_for(&self, long: Duration) {
+        let mut away = self.0.away.subscribe();
+        loop {
+            let since = *away.borrow_and_update();
+            let over = async {
+                match since {
+                    Some(since) => sleep_until(since + long).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = over => return,
+                // Who tells is there for as long as this is.
+                _ = away.changed() => {}
+            }
         }
     }
 
@@ -261,7 +293,11 @@ impl<H: Http> HttpStore<H> {
     /// Asks Ward to append. An error is that nobody knows whether it did.
     async fn push(&self, expected: Seq, entries: Vec<Entry<NotebookEvent>>) -> Result<(), String> {
         let token = self.token_for(&entries);
-        let body = body(expected, &entries);
+        let most = match self.0.state.borrow().alone {
+            0 => MOST,
+            _ => 1,
+        };
+        let (count, body) = body(expected, entries.iter().take(most));
         let answer = self
             .0
             .http
@@ -276,6 +312,10 @@ impl<H: Http> HttpStore<H> {
         if answer.is_good() {
             let head = answer.json()["head"].as_u64();
             let head = head.ok_or("Ward did not say where the notebook is.")?;
+            {
+                let mut state = self.0.state.borrow_mut();
+                state.alone = state.alone.saturating_sub(count);
+            }
             self.feed(Input::Accepted {
                 expected,
                 head: Seq::new(head),
@@ -297,10 +337,58 @@ impl<H: Http> HttpStore<H> {
         match answer.unanswered() {
             Unanswered::Away(why) => Err(why),
             Unanswered::Refused(why) => {
-                self.refused(token.map(|(session, _)| session), &answer, why);
+                if self.drops_output(count, &answer) {
+                    return Ok(());
+                }
+                let session = token.map(|(session, _)| session);
+                // One that is still its own is ended: else what it runs would seem to go on.
+                if let Some(session) = session.as_ref().filter(|_| answer.status != 403) {
+                    let _ = self.end(session).await;
+                }
+                self.refused(session, &answer, why);
                 Ok(())
             }
         }
+    }
+
+    /// Where Ward refuses what is in an event and not who says it, the output that it is goes, and
+    /// that it went is said in its place: it is no reason for its runtime to end. Which one of
+    /// several it is shows when each goes alone. Whether that helps.
+    fn drops_output(&self, count: usize, answer: &Answer) -> bool {
+        if !matches!(answer.status, 400 | 413 | 422) {
+            return false;
+        }
+        let mut state = self.0.state.borrow_mut();
+        if count > 1 {
+            state.alone = count;
+            let effects = state.replica.take(Input::Retry);
+            state.keep(effects);
+        } else {
+            let mut pending: Vec<_> = state.replica.pending().cloned().collect();
+            let first = pending.first_mut();
+            let Some((first, dropped)) =
+                first.and_then(|one| one.event.instead().map(|it| (one, it)))
+            else {
+                return false;
+            };
+            let why = answer.sentence();
+            tracing::warn!(why, "an output that Ward refused is dropped");
+            first.event = dropped;
+            state.alone = state.alone.saturating_sub(1);
+            state.put_back(pending);
+        }
+        drop(state);
+        self.0.due.notify_one();
+        true
+    }
+
+    async fn end(&self, session: &SessionId) -> Result<Answer, Unanswered> {
+        self.asked(Request {
+            method: "DELETE",
+            path: format!("{}/runtimes/{session}", self.0.path),
+            ..Request::default()
+        })
+        .await
     }
 
     /// What was pushed will never be taken: it is let go of, and whoever wrote it is told.
@@ -369,10 +457,15 @@ impl State {
     fn keep_pending(&mut self, wanted: impl Fn(&NotebookEvent) -> bool) {
         let pending = self.replica.pending();
         let pending = pending.filter(|entry| wanted(&entry.event)).cloned();
+        self.put_back(pending.collect());
+    }
+
+    /// From now on this is pending.
+    fn put_back(&mut self, pending: Vec<Entry<NotebookEvent>>) {
         self.replica = Replica::restored(
             self.writer.clone(),
             self.replica.confirmed().clone(),
-            pending.collect(),
+            pending,
             self.replica.written(),
         );
         self.push = None;
@@ -437,7 +530,7 @@ impl<H: Http> NotebookStore for HttpStore<H> {
     }
 
     async fn renew(&self, session: &SessionId) -> Result<Duration, Unanswered> {
-        let token = self.0.state.borrow().tokens.get(session).cloned();
+        let token = self.token(session);
         let answer = self
             .asked(Request {
                 method: "POST",
@@ -461,7 +554,7 @@ impl<H: Http> NotebookStore for HttpStore<H> {
         media_type: &str,
         bytes: Vec<u8>,
     ) -> Result<ArtifactRef, Unanswered> {
-        let token = self.0.state.borrow().tokens.get(session).cloned();
+        let token = self.token(session);
         let client = ArtifactClient::new(Artifacts { store: self, token });
         let kept = client.upload(media_type, bytes).await;
         kept.map_err(|error| Unanswered::Refused(error.to_string()))
@@ -491,7 +584,7 @@ impl<H: Http> NotebookStore for HttpStore<H> {
             }
             changed.await;
         }
-        let token = self.0.state.borrow().tokens.get(session).cloned();
+        let token = self.token(session);
         let body = json!({"execution_id": execution}).to_string().into_bytes();
         let answer = self.asked(Request {
             method: "POST",
@@ -506,6 +599,11 @@ impl<H: Http> NotebookStore for HttpStore<H> {
 }
 
 impl<H: Http> HttpStore<H> {
+    /// A session's token.
+    pub(crate) fn token(&self, session: &SessionId) -> Option<String> {
+        self.0.state.borrow().tokens.get(session).cloned()
+    }
+
     /// The notebook's path.
     pub(crate) fn path(&self) -> &str {
         &self.0.path
@@ -521,11 +619,14 @@ impl<H: Http> HttpStore<H> {
     }
 }
 
-/// The body of a push: as many of the events as are pushed at once.
-fn body(expected: Seq, entries: &[Entry<NotebookEvent>]) -> Vec<u8> {
+/// The body of a push: as many of the events as are pushed at once, and how many that is.
+fn body<'a>(
+    expected: Seq,
+    entries: impl Iterator<Item = &'a Entry<NotebookEvent>>,
+) -> (usize, Vec<u8>) {
     let mut size = 0;
     let mut sent = Vec::new();
-    for entry in entries.iter().take(MOST) {
+    for entry in entries {
         let entry = json!({"id": entry.id, "event": entry.event}).to_string();
         size += entry.len();
         if !sent.is_empty() && size > LARGEST {
@@ -533,11 +634,11 @@ fn body(expected: Seq, entries: &[Entry<NotebookEvent>]) -> Vec<u8> {
         }
         sent.push(entry);
     }
-    format!(
+    let body = format!(
         r#"{{"expected":{expected},"entries":[{}]}}"#,
         sent.join(",")
-    )
-    .into_bytes()
+    );
+    (sent.len(), body.into_bytes())
 }
 
 /// Who the token authenticates.

@@ -8,6 +8,7 @@ import { inbox } from "../model/inbox";
 import { useStore } from "../model/store";
 import { Editor } from "./Editor";
 import { Outputs } from "./Outputs";
+import { Question } from "./Question";
 
 const TYPES: Record<CellType, string> = { code: "Code", markdown: "Markdown", sql: "SQL", ai: "AI", raw: "Raw" };
 const STATES: Record<Execution["state"], string> = {
@@ -67,7 +68,7 @@ export const CellView = memo(function CellView({ store, cell, execution, number,
           <select aria-label={`Type of ${name}`} value={cell.cell_type} onChange={(event) => store.setType(id, event.target.value as CellType)}>
             {Object.entries(TYPES).map(([value, name]) => <option key={value} value={value}>{name}</option>)}
           </select>
-          <span className="nb-state" role="status">{execution && execution.state !== "completed" ? STATES[execution.state] : ""}</span>
+          <span className="nb-state" role="status">{execution && execution.state !== "completed" ? (execution.input ? "waits for an answer" : STATES[execution.state]) : ""}</span>
           <span className="grow" />
           <span className="nb-acts">
             <button type="button" className="icon small" aria-label={`Move ${name} up`} disabled={first} onClick={() => before !== undefined && store.moveCell(id, beforeThat)}>↑</button>
@@ -82,10 +83,11 @@ export const CellView = memo(function CellView({ store, cell, execution, number,
             <button type="button" className="link quiet" onClick={() => { setEdits(true); focus(id); }}>edit</button>
           </div>
         ) : (
-          <Editor store={store} cell={id} type={cell.cell_type} label={`Source of ${name}`} run={() => step(true)} runHere={() => step(false)} focused={focused} entered={() => focus(id)} />
+          <Editor store={store} cell={id} type={cell.cell_type} label={`Source of ${name}`} source={cell.source} run={() => step(true)} runHere={() => step(false)} focused={focused} entered={() => focus(id)} />
         )}
         {execution?.state === "requested" && <Asked execution={execution.execution_id} />}
         {cell.outputs && cell.outputs.length > 0 && <Outputs store={store} outputs={cell.outputs} label={`Output of ${name}`} />}
+        {execution?.state === "running" && <Question key={execution.execution_id} store={store} execution={execution} name={name} />}
         {execution?.failed && !told && <p className="nb-failed"><Visible text={execution.failed.message} /> <span className="soft">({execution.failed.kind})</span></p>}
       </div>
     </section>

@@ -7,8 +7,9 @@ import { Annotation, Compartment, EditorState, Prec, Transaction } from "@codemi
 import { EditorView, highlightSpecialChars, keymap } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import type { CellType, NotebookStore, Splice } from "@ward/runtime-browser";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { HIDDEN } from "../components/CodeView";
+import { Visible } from "../components/Visible";
 import { languageOf } from "../components/highlight";
 import { host } from "../host";
 
@@ -19,6 +20,7 @@ interface Props {
   cell: string;
   type: CellType;
   label: string;
+  source: string;
   /** Shift and Enter: on to the next. */
   run: () => void;
   /** Ctrl and Enter: and stay. */
@@ -30,7 +32,29 @@ interface Props {
 
 const LANGUAGES: Partial<Record<CellType, string>> = { code: "python", markdown: "markdown" };
 
-export function Editor({ store, cell, type, label, run, runHere, focused, entered }: Props) {
+/** How far out of sight an editor is made already. */
+const AHEAD = "900px 0px";
+
+/** An editor where somebody looks, or is about to: each that is made costs a layout of the whole page. Elsewhere only what it says. */
+export function Editor(props: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const [near, setNear] = useState(false);
+  const made = near || props.focused;
+  useEffect(() => {
+    if (made || !box.current) return;
+    const watch = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && setNear(true), { root: box.current.closest(".place"), rootMargin: AHEAD });
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, [made]);
+  // It stays one, also where the focus goes on.
+  useEffect(() => {
+    if (props.focused) setNear(true);
+  }, [props.focused]);
+  if (made) return <Live {...props} />;
+  return <div ref={box} className="nb-editor nb-far" role="textbox" aria-multiline="true" aria-label={props.label} tabIndex={0} onFocus={props.entered}><Visible text={props.source} /></div>;
+}
+
+function Live({ store, cell, type, label, run, runHere, focused, entered }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const made = useRef<EditorView>(undefined);
   const asked = useRef({ run, runHere, entered });

@@ -7,6 +7,7 @@ import { Dialog } from "../components/Dialog";
 import { complain } from "../model/announce";
 import { address, go } from "../model/route";
 import { Asked } from "../model/ward";
+import { notJson } from "../text/json";
 import { plain } from "../text/visible";
 import { ago, baseName } from "../text/words";
 
@@ -16,20 +17,19 @@ export function Notebooks() {
   const { value, failure } = notebooks.use();
   const [removes, setRemoves] = useState<NotebookInfo>();
   const file = useRef<HTMLInputElement>(null);
-  const make = async (body: { title?: string; ipynb?: unknown }) => {
+  const show = async (made: Promise<NotebookInfo>) => {
     try {
-      const { id } = await api.makeNotebook(body);
+      const { id } = await made;
       go({ at: "notebook", id });
     } catch (error) {
       complain(error);
     }
   };
   const read = async (chosen: File) => {
-    try {
-      await make({ title: chosen.name.replace(/\.ipynb$/, "").slice(0, 200), ipynb: JSON.parse(await chosen.text()) });
-    } catch {
-      complain(`${chosen.name} is no notebook: it cannot be read as JSON.`);
-    }
+    const text = await chosen.text();
+    const why = notJson(text);
+    if (why !== undefined) return complain(`${chosen.name} is no notebook: ${why}`);
+    await show(api.openNotebook(chosen.name.replace(/\.ipynb$/, "").slice(0, 200), text));
   };
   return (
     <div className="place" tabIndex={0} role="region" aria-label="Notebooks">
@@ -37,7 +37,7 @@ export function Notebooks() {
         <h1>Notebooks</h1>
         <p className="lead">Cells that people edit together, also offline. Every run of one goes through the gate, to whichever runtime the notebook has.</p>
         <div className="bar">
-          <button type="button" className="b p" onClick={() => make({ title: "Untitled" })}>New notebook</button>
+          <button type="button" className="b p" onClick={() => show(api.makeNotebook({ title: "Untitled" }))}>New notebook</button>
           <button type="button" className="b" onClick={() => file.current?.click()}>Open a file…</button>
           <input ref={file} type="file" accept=".ipynb,application/json" hidden aria-label="A notebook file" onChange={(event) => {
             const [chosen] = event.target.files ?? [];

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::text::{joined, split};
 use super::{OURS, output};
 use crate::cell::CellType;
+use crate::depth::MAX_DEPTH;
 use crate::event::{CellCreated, Imported, NotebookEvent, NotebookMade};
 use crate::id::CellId;
 use crate::place::Place;
@@ -22,6 +23,11 @@ pub enum BadFile {
     /// Something in it is not as the format has it.
     #[error("`{0}` of the notebook is not as format 4 has it.")]
     Shape(String),
+    /// Something in it is nested too deep.
+    #[error(
+        "`{0}` of the notebook holds JSON that is nested more than {MAX_DEPTH} levels deep. Take it out of the file, or keep it as text."
+    )]
+    Deep(String),
 }
 
 /// The events that make a notebook of a file, the first being that it was made.
@@ -47,11 +53,18 @@ pub fn read(file: &Map<String, Value>) -> Result<Vec<NotebookEvent>, BadFile> {
         extra: without(file, &["nbformat", "nbformat_minor", "metadata", "cells"]),
         metadata,
     })];
+    if events.iter().any(NotebookEvent::is_too_deep) {
+        return Err(BadFile::Deep("metadata".to_owned()));
+    }
     let mut taken = HashSet::new();
     for ((number, cell), place) in cells.iter().enumerate().zip(Place::spread(cells.len())) {
         let cell = cell.as_object();
         let cell = cell.ok_or_else(|| BadFile::Shape(format!("cells[{number}]")))?;
+        let before = events.len();
         read_cell(number, cell, place, minor, &mut taken, &mut events)?;
+        if events.iter().skip(before).any(NotebookEvent::is_too_deep) {
+            return Err(BadFile::Deep(format!("cells[{number}]")));
+        }
     }
     Ok(events)
 }

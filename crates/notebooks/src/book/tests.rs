@@ -150,3 +150,117 @@ async fn events_without_ids_are_numbered_under_one_name_for_each_actor_that_nobo
     assert_eq!(refused.kind, ErrorKind::Forbidden);
     assert_eq!(place.book.snapshot().state, state);
 }
+
+#[tokio::test]
+async fn json_nested_too_deep_to_be_read_again_is_refused_and_what_is_taken_is_found_by_a_start() {
+    let place = Place::new().await;
+    let about = |levels: usize| {
+        let nested = (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        json!({"kind": "notebook.metadata", "set": {"a": nested}})
+    };
+    let refused = place.post("ada", json!([about(65)])).await.err().unwrap();
+    assert_eq!(
+        (refused.kind, refused.message.as_str()),
+        (
+            ErrorKind::TooLarge,
+            "`notebook.metadata` carries JSON that is nested more than 64 levels deep, which not everybody could read again. Make it flatter, or send it as text."
+        )
+    );
+    place.post("ada", json!([about(64)])).await.unwrap();
+    place.book.compact().await.unwrap();
+    let seen = place.book.snapshot();
+    assert_eq!(place.again().await, seen);
+}
+
+#[tokio::test]
+async fn back_to_one_runtime_displaces_all_but_the_newest_and_ends_what_they_ran() {
+    let place = Place::new().await;
+    let runtimes = |how: &str| json!([{"kind": "notebook.runtimes", "runtimes": how}]);
+    place.post("ada", runtimes("one_per_type")).await.unwrap();
+    let started = |id: &str| {
+        serde_json::from_value(json!({
+            "kind": "runtime.started", "session_id": id, "runtime_id": id, "runtime_type": id, "client_id": "ada",
+        }))
+        .unwrap()
+    };
+    let (a, b, c) = (started("a"), started("b"), started("c"));
+    place.book.say(|_| vec![a, b, c]).await.unwrap();
+    let run = json!({"kind": "execution.requested", "execution_id": "e", "cell_id": "x"});
+    place.post("ada", json!([cell("x"), run])).await.unwrap();
+    let assigned = json!({"kind": "execution.assigned", "execution_id": "e", "session_id": "a"});
+    let assigned = serde_json::from_value(assigned).unwrap();
+    place.book.say(|_| vec![assigned]).await.unwrap();
+
+    let taken = place.post("bob", runtimes("one")).await.unwrap();
+    let over =
+        |id: &str| json!({"kind": "runtime.terminated", "session_id": id, "reason": "displaced"});
+    let why = "Another runtime took this one's place while it worked on this.";
+    let failed = json!({"failed": {"kind": "runtime_lost", "message": why}});
+    assert_eq!(
+        json!(taken.new),
+        json!([
+            runtimes("one")[0],
+            {"kind": "execution.completed", "execution_id": "e", "outcome": failed},
+            over("a"),
+            over("b"),
+        ])
+    );
+    let seen = place.book.snapshot().state;
+    let active = seen.sessions().iter().filter(|one| one.is_active());
+    let active: Vec<&str> = active.map(|one| one.session_id.as_str()).collect();
+    assert_eq!(active, ["c"]);
+}
+
+#[tokio::test]
+async fn who_expects_more_than_there_is_is_told_so_and_not_that_others_were_first() {
+    let place = Place::new().await;
+    place.post("ada", json!([cell("a")])).await.unwrap();
+    let expecting = |expected| PostEvents {
+        expected: Some(expected),
+        events: serde_json::from_value(json!([source("a", "1")])).unwrap(),
+        ..PostEvents::default()
+    };
+    let ada = Actor::Person("ada".to_owned());
+    let mut told = Vec::new();
+    for expected in [0, 7] {
+        let refused = place.book.post(&ada, None, expecting(expected)).await;
+        let refused = refused.err().unwrap();
+        assert_eq!(refused.kind, ErrorKind::Conflict);
+        assert_eq!(refused.details["head"], 1);
+        told.push(refused.message);
+    }
+    assert_eq!(
+        told,
+        [
+            "The notebook is at event 1: others were first. Read on from there and try again.",
+            "The notebook is at event 1: `expected` is ahead of that. Read the notebook, and go on from its `seq`.",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_cell_gets_an_id_that_no_other_has_and_the_same_event_sent_again_is_taken_once() {
+    let place = Place::new().await;
+    let sent = || PostEvents {
+        entries: serde_json::from_value(json!([
+            {"id": {"writer": "w", "number": 1}, "event": cell("a")},
+        ]))
+        .unwrap(),
+        ..PostEvents::default()
+    };
+    let ada = Actor::Person("ada".to_owned());
+    for appended in [1, 0] {
+        let taken = place.book.post(&ada, None, sent()).await.unwrap();
+        assert_eq!(taken.appended.appended, appended);
+    }
+    let before = place.book.snapshot();
+    let refused = place.post("ada", json!([cell("a")])).await.err().unwrap();
+    assert_eq!(
+        (refused.kind, refused.message.as_str()),
+        (
+            ErrorKind::Conflict,
+            "There is a cell `a` already. Give each its own `cell_id`."
+        )
+    );
+    assert_eq!(place.book.snapshot(), before);
+}

@@ -9,6 +9,7 @@ crate::trials!(
     an_interrupted_cell_is_cancelled_and_the_kernel_knows_what_it_knew,
     a_cell_that_will_not_stop_is_ended_with_its_kernel,
     a_kernel_that_is_killed_is_told_and_the_next_cell_has_a_new_one,
+    a_kernel_that_takes_no_cell_any_more_is_started_anew_for_it,
     a_kernel_that_is_restarted_knows_nothing,
     nothing_is_left_when_a_kernel_ends,
     a_kernel_that_cannot_start_says_why,
@@ -58,6 +59,39 @@ async fn a_kernel_that_is_killed_is_told_and_the_next_cell_has_a_new_one() {
     assert_eq!(ran.shown("text/plain").unwrap(), "False", "{ran:?}");
 }
 
+/// What a kernel does on its way out: the socket for its cells closes before it ends.
+const CLOSES: &str = "import os, socket, threading, time
+def close():
+    while not os.path.exists('go'): time.sleep(0.005)
+    for name in os.listdir('/proc/self/fd'):
+        try:
+            it = socket.socket(fileno=os.dup(int(name)))
+            waits = it.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if not waits and str(it.getsockname()).endswith('k-1'):
+                it.shutdown(socket.SHUT_RDWR)
+        except OSError: pass
+    open('gone', 'w').close()
+x = 1
+threading.Thread(target=close).start()";
+
+async fn a_kernel_that_takes_no_cell_any_more_is_started_anew_for_it() {
+    let bench = Bench::new();
+    assert_eq!(bench.run(CLOSES).await.finished, Finished::Ok);
+    std::fs::write(bench.workspace().join("go"), "").unwrap();
+    while !bench.workspace().join("gone").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    // What reads the socket here hears of it first.
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    let ran = bench.run("'x' in globals()").await;
+    assert_eq!(ran.finished, Finished::Ok, "{ran:?}");
+    assert_eq!(ran.shown("text/plain").unwrap(), "False", "{ran:?}");
+    let told = "The kernel is started anew; what it knew is gone.\n";
+    assert_eq!(ran.told(), told);
+}
+
 async fn a_kernel_that_is_restarted_knows_nothing() {
     let bench = Bench::new();
     bench.run("x = 1").await;
@@ -92,10 +126,7 @@ async fn a_kernel_that_cannot_start_says_why() {
     ]
     .map(str::to_owned)
     .to_vec();
-    let room = bench.room();
-    let told = runtime_native::Kernel::start(&spec, &room)
-        .await
-        .unwrap_err();
+    let told = bench.another(spec).start().await.unwrap_err();
     assert_eq!(told.kind(), "runtime_lost");
     let told = told.to_string();
     assert!(

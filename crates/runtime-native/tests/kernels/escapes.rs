@@ -11,6 +11,7 @@ crate::trials!(
     a_cell_reads_neither_the_home_folder_nor_what_is_outside_the_workspace,
     a_cell_reaches_no_network_and_no_process_outside,
     a_cell_sees_no_other_kernels_sockets,
+    what_a_cell_plants_is_set_aside_before_it_is_over_and_said,
 );
 
 /// Runs a cell that prints `refused` where what it tries is.
@@ -97,13 +98,43 @@ async fn a_cell_sees_no_other_kernels_sockets() {
     let bench = Bench::new();
     bench.run("import os").await;
     // A second kernel of the same user, with its sockets beside the first one's.
-    let other = runtime_native::Kernel::start(&crate::support::spec(), &bench.room())
-        .await
-        .unwrap();
+    let other = bench.another(crate::support::spec());
+    other.start().await.unwrap();
+    // Each has a folder that its kernel sees, and one that it does not.
     let folders = std::fs::read_dir(bench.state().join("kernels")).unwrap();
     assert_eq!(folders.count(), 2);
     let kernels = bench.state().join("kernels").display().to_string();
-    let ran = bench.run(&format!("len(os.listdir({kernels:?}))")).await;
-    assert_eq!(ran.shown("text/plain").unwrap(), "1", "{ran:?}");
+    let seen =
+        format!("[os.listdir(os.path.join({kernels:?}, it)) for it in os.listdir({kernels:?})]");
+    let ran = bench.run(&seen).await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "[['k']]", "{ran:?}");
     other.end().await;
+}
+
+async fn what_a_cell_plants_is_set_aside_before_it_is_over_and_said() {
+    let bench = Bench::new();
+    let planted = ["AGENTS.md", "ward.toml", ".vscode"];
+    let plant = "import os\nopen('ward.toml', 'w').write('x')\nopen('AGENTS.md', 'w').write('x')\nos.makedirs('.vscode', exist_ok=True)\nopen('.vscode/tasks.json', 'w').write('{}')\nopen('plain', 'w').close()";
+    // The second time as well: that a cell made it once does not make it the person's.
+    let dies = format!("{plant}\nos.kill(os.getpid(), 9)");
+    for source in [plant, plant, dies.as_str()] {
+        let ran = bench.run(source).await;
+        let told = ran.told();
+        for name in planted {
+            let path = bench.workspace().canonicalize().unwrap().join(name);
+            let path = path.display();
+            assert!(told.contains(&format!("set aside: {path} (")), "{ran:?}");
+        }
+        assert!(told.contains("`ward aside restore "), "{told}");
+        assert_eq!(left(&bench), ["plain"], "{ran:?}");
+    }
+}
+
+/// What lies in the workspace.
+fn left(bench: &Bench) -> Vec<String> {
+    let entries = std::fs::read_dir(bench.workspace()).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }

@@ -10,6 +10,8 @@ crate::trials!(
     a_cell_that_asks_is_answered,
     where_nobody_can_be_asked_input_fails_at_once,
     a_flood_of_displays_comes_to_its_end_and_the_next_cell_runs,
+    what_is_too_large_takes_no_room_here_and_is_told,
+    an_end_that_is_too_large_is_an_end,
 );
 
 async fn text_rich_output_and_errors_come_as_the_kernel_shows_them() {
@@ -136,4 +138,48 @@ async fn a_flood_of_displays_comes_to_its_end_and_the_next_cell_runs() {
     // At once behind a cell that failed.
     let ran = bench.run("6*7").await;
     assert_eq!(ran.shown("text/plain").unwrap(), "42", "{ran:?}");
+}
+
+async fn what_is_too_large_takes_no_room_here_and_is_told() {
+    let bench = Bench::new();
+    bench.run("1").await;
+    let before = peak();
+    let ran = bench
+        .run("from IPython.display import HTML, display\ndisplay(HTML('x' * (200 << 20)))\nprint('on')\n6*7")
+        .await;
+    assert_eq!(ran.finished, Finished::Ok);
+    let told = format!("{:?}", ran.said);
+    assert!(
+        told.contains(
+            "The kernel sent 200 MiB at once, and no more than 64 are taken. It is not shown."
+        ),
+        "{told}"
+    );
+    assert_eq!(ran.printed(), "on\n");
+    assert_eq!(ran.shown("text/plain").unwrap(), "42");
+    let grown = peak() - before;
+    assert!(grown < 150 << 10, "{grown} KiB more at the most");
+}
+
+async fn an_end_that_is_too_large_is_an_end() {
+    let bench = Bench::new();
+    let ran = bench.run("raise ValueError('x' * (70 << 20))").await;
+    let Finished::Failed(failed) = &ran.finished else {
+        panic!("{:?}", ran.finished);
+    };
+    assert!(
+        failed.message.contains("no more than 64 are taken"),
+        "{}",
+        failed.message
+    );
+    let ran = bench.run("6*7").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "42");
+}
+
+/// The most memory that this process ever had, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let words = line.unwrap().split_whitespace().nth(1);
+    words.unwrap().parse().unwrap()
 }

@@ -33,7 +33,7 @@ fn room(folder: &Path) -> RoomOptions {
     RoomOptions {
         wall: Wall {
             workspace: folder.join("ws"),
-            net: Net::None,
+            net: Net::Listening,
             limits: Limits {
                 memory: 2 << 30,
                 pids: 400,
@@ -62,8 +62,13 @@ impl Bench {
         Self { folder, kernels }
     }
 
-    pub(crate) fn room(&self) -> RoomOptions {
-        room(self.folder.path())
+    /// Another kernel, in a room of its own on the same workspace.
+    pub(crate) fn another(&self, spec: KernelSpec) -> Kernels {
+        Kernels::new(KernelOptions {
+            spec,
+            room: room(self.folder.path()),
+            asks: false,
+        })
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -106,11 +111,17 @@ pub(crate) struct Ran {
 impl Ran {
     /// All that was printed.
     pub(crate) fn printed(&self) -> String {
+        self.on(StreamKind::Stdout)
+    }
+
+    /// All that was told on standard error.
+    pub(crate) fn told(&self) -> String {
+        self.on(StreamKind::Stderr)
+    }
+
+    fn on(&self, wanted: StreamKind) -> String {
         let texts = self.said.iter().filter_map(|said| match said {
-            Said::Terminal {
-                stream: StreamKind::Stdout,
-                text,
-            } => Some(text.as_str()),
+            Said::Terminal { stream, text } if *stream == wanted => Some(text.as_str()),
             _ => None,
         });
         texts.collect()

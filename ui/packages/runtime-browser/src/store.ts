@@ -4,13 +4,15 @@ import type { Replica } from "../wasm/runtime_browser.js";
 import { type Ask, newName, sameOrigin, sentence } from "./ask.js";
 import { type Place, places } from "./disk.js";
 import { reader } from "./sse.js";
-import { type Cell, type CellType, type Line, type NotebookEvent, type Refusal, RuntimeError, type Snapshot, type Splice } from "./types.js";
+import { type Cell, type CellType, type Comm, type CommSaid, type Line, type NotebookEvent, type Refusal, RuntimeError, type Snapshot, type Splice } from "./types.js";
 import { type Glue, type WasmSource, load } from "./wasm.js";
 
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 5000;
 /** Ward shows every 15 s that it is there. */
 const SILENCE = 40_000;
+/** Why an attempt ended that was given up while it seemed to go on. */
+const DROPPED = new Error("Nothing arrives.");
 
 export interface OpenOptions {
   /** Its id. */
@@ -58,6 +60,7 @@ export class NotebookStore {
   private trouble: string | undefined;
   private listeners = new Set<() => void>();
   private refusals = new Set<(refused: Refusal[]) => void>();
+  private hearers = new Set<(said: CommSaid | undefined) => void>();
   private seen: Snapshot | undefined;
   private drawn = new Map<string, Cell>();
   private holders = 0;
@@ -83,8 +86,14 @@ export class NotebookStore {
         const headers: Record<string, string> = {};
         if (runtime !== undefined) headers["x-ward-runtime"] = runtime;
         if (contentType !== undefined) headers["content-type"] = contentType;
-        const response = await ask(path, { method, headers, body: body as BodyInit | undefined });
-        return { status: response.status, body: new Uint8Array(await response.arrayBuffer()) };
+        try {
+          const response = await ask(path, { method, headers, body: body as BodyInit | undefined });
+          return { status: response.status, body: new Uint8Array(await response.arrayBuffer()) };
+        } catch (error) {
+          // What is told still comes, perhaps, but nothing arrives: that is no connection.
+          store?.drop();
+          throw error;
+        }
       },
       sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
       keep: async (base: string | undefined, live: string) => {
@@ -114,6 +123,7 @@ export class NotebookStore {
     void store.follow();
     document.addEventListener("visibilitychange", store.turn);
     addEventListener("pagehide", store.hide);
+    addEventListener("offline", store.drop);
     return store;
   }
 
@@ -161,6 +171,32 @@ export class NotebookStore {
   onRefused(listener: (refused: Refusal[]) => void): () => void {
     this.refusals.add(listener);
     return () => this.refusals.delete(listener);
+  }
+
+  /** Calls back with what kernels say to widgets; with nothing where some of it was lost. */
+  onComm(listener: (said: CommSaid | undefined) => void): () => void {
+    this.hearers.add(listener);
+    return () => this.hearers.delete(listener);
+  }
+
+  /** Says something to a widget's other half in the kernel; the gate decides, as it does on a run. Answers when the runtime has it, or a person is asked. */
+  async sendComm(comm: Comm): Promise<void> {
+    const { notebook } = JSON.parse(await opened(this.ask, this.notebook));
+    const params = { notebook_id: this.notebook, comm };
+    const response = await this.post("/actions", { action: "cell.execute", params, workspace: notebook.workspace, runtime: `notebook:${this.notebook}` });
+    const { outcome } = await response.json();
+    if (outcome?.status === "failed") throw new RuntimeError(outcome.error, outcome.kind);
+  }
+
+  /** Answers what a run asks. The first answer counts, and it is kept nowhere. */
+  async answer(execution: string, value: string): Promise<void> {
+    await this.post(`/notebooks/${encodeURIComponent(this.notebook)}/input`, { execution_id: execution, value });
+  }
+
+  private async post(path: string, body: unknown): Promise<Response> {
+    const response = await this.ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    if (!response.ok) throw new RuntimeError(await sentence(response), response.status === 403 ? "denied" : "closed");
+    return response;
   }
 
   /** Writes any event that a person may write. */
@@ -267,11 +303,17 @@ export class NotebookStore {
     this.attempt?.abort();
     document.removeEventListener("visibilitychange", this.turn);
     removeEventListener("pagehide", this.hide);
+    removeEventListener("offline", this.drop);
     void this.replica.flush().finally(() => {
       this.replica.close();
       this.place.release();
     });
   }
+
+  /** The connection is given up, and tried anew: what was wished and not confirmed is not sent later. */
+  private readonly drop = () => {
+    if (this.line === "open") this.attempt?.abort(DROPPED);
+  };
 
   private readonly hide = () => void this.replica.flush();
 
@@ -306,6 +348,12 @@ export class NotebookStore {
       if (refused.length > 0) for (const listener of [...this.refusals]) listener(refused);
       for (const listener of [...this.listeners]) listener();
     });
+  }
+
+  private pass(kind: string, data: string): void {
+    if (kind !== "comm" && kind !== "comm.dropped") return;
+    const said = kind === "comm" ? (JSON.parse(data) as CommSaid) : undefined;
+    for (const hearer of [...this.hearers]) hearer(said);
   }
 
   private async follow(): Promise<void> {
@@ -347,7 +395,7 @@ export class NotebookStore {
       open = true;
       this.replica.connected();
       this.say("open");
-      const read = reader();
+      const read = reader((kind, data) => this.pass(kind, data));
       const bytes = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
         const { done, value } = await bytes.read();
@@ -368,7 +416,8 @@ export class NotebookStore {
       if (open) this.replica.disconnected();
     }
     if (!this.end.signal.aborted && this.line !== "gone") this.say("lost");
-    return open;
+    // Where only one way works, it is not tried ever faster.
+    return open && attempt.signal.reason !== DROPPED;
   }
 }
 

@@ -14,6 +14,12 @@ export type Execution = Schemas["Execution"];
 export type RuntimeSession = Schemas["RuntimeSession"];
 export type Splice = Schemas["Splice"];
 
+/** A message over a line between a kernel and whoever shows its widgets. Bytes are base64. */
+export type Comm = Pick<Schemas["Comm"], "type" | "comm_id"> & Partial<Schemas["Comm"]>;
+
+/** What a kernel said over such a line; it is told once and kept nowhere. */
+export type CommSaid = Comm & { session_id: string };
+
 /** An event of a kind; only what is named has to be said. */
 type Said<Kind extends string, Event, Needed extends keyof Event> = { kind: Kind } & Pick<Event, Needed> & Partial<Omit<Event, Needed>>;
 
