@@ -1,13 +1,13 @@
 // Every action that the editor can do, in a real window.
 
 import assert from "node:assert/strict";
-import { mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { folder, limit, open, stage } from "./workbench.mjs";
 
 let at, ward, bench, end;
-before(async () => ({ at, ward, bench, end } = await stage({ "ward.allowedCommands": ["workbench.action.files.saveAll"], "ward.allowedTasks": ["fails"] })), limit);
+before(async () => ({ at, ward, bench, end } = await stage({ "ward.allowedCommands": ["workbench.action.files.saveAll", "ward.*"], "ward.allowedTasks": ["fails"] })), limit);
 after(() => end());
 
 async function scene(t, name, files) {
@@ -101,6 +101,69 @@ test("unsaved work is what is read, and stays the person's to save", limit, asyn
   assert.equal((await act("fs.search", { pattern: "my" })).matches.length, 1);
 });
 
+test("line ends are what was written, in new files, in others and in those that have several", limit, async (t) => {
+  const mixed = "one\r\ntwo\nthree\r\n";
+  const { work, act, page } = await scene(t, "ends", { "lf.txt": "a\nb\n", "crlf.txt": "a\r\nb\r\n", "mixed.txt": mixed, "patched.txt": mixed, "bom.txt": "\ufeffa\r\nb\r\n" });
+  const disk = (name) => readFile(join(work, name), "utf8");
+  const written = async (path, content) => {
+    const { digest } = await act("fs.write", { path, content });
+    assert.equal(digest, (await act("fs.read", { path })).digest, path);
+    return disk(path);
+  };
+  for (const [name, content] of [["new.cmd", "@echo off\r\ndir\r\n"], ["lf.txt", "a\r\nb\r\n"], ["crlf.txt", "a\nb\n"], ["new.txt", "a\r\nb\n"], ["old.txt", "a\rb\r"], ["lf.txt", "a\r\nc"], ["lf.txt", "x\ny\r\n"], ["lf.txt", "x\ny\n"], ["bom.txt", "\ufeffa\r\nc\r\n"]]) {
+    assert.equal(await written(name, content), content, name);
+  }
+  // What is said to have changed is what has.
+  const edited = await act("fs.edit", { path: "mixed.txt", edits: [{ old: "two", new: "2" }] });
+  assert.deepEqual([edited.diff, await disk("mixed.txt")], ["--- a/mixed.txt\n+++ b/mixed.txt\n@@ -1,3 +1,3 @@\n one\r\n-two\n+2\n three\r\n", "one\r\n2\nthree\r\n"]);
+  assert.equal(edited.digest, (await act("fs.read", { path: "mixed.txt" })).digest);
+  await page.locator(".view-line", { hasText: /^2$/ }).waitFor();
+  const patch = ["--- a/patched.txt", "+++ b/patched.txt", "@@ -2 +2 @@", "-two", "+2", "--- a/crlf.txt", "+++ b/crlf.txt", "@@ -1 +1 @@", "-a", "+A", "--- a/bom.txt", "+++ b/bom.txt", "@@ -1 +1 @@", "-a", "+A", ""].join("\n");
+  const patched = await act("fs.patch", { patch });
+  assert.deepEqual(
+    [patched.files?.length, await disk("patched.txt"), await disk("crlf.txt"), await disk("bom.txt")],
+    [3, "one\r\n2\nthree\r\n", "A\nb\n", "\ufeffA\r\nc\r\n"], JSON.stringify(patched),
+  );
+
+  // Into unsaved changes no mixed ends can be written; ends of one kind can.
+  await act("editor.open", { path: "crlf.txt" });
+  await page.locator(".view-line", { hasText: "A" }).click();
+  await page.keyboard.type("my ");
+  await page.locator(".tab.dirty", { hasText: "crlf.txt" }).waitFor();
+  for (let tries = 0; (await act("fs.read", { path: "crlf.txt" })).content === "A\nb\n"; tries++) assert.ok(tries < 100);
+  assert.equal((await act("fs.write", { path: "crlf.txt", content: "a\r\nb\n" })).kind, "not_capable");
+  await act("fs.write", { path: "crlf.txt", content: "A\r\nb\r\nc\r\n" });
+  assert.deepEqual([(await act("fs.read", { path: "crlf.txt" })).content, await disk("crlf.txt")], ["A\r\nb\r\nc\r\n", "A\nb\n"]);
+});
+
+test("what the person has not saved is not deleted, and nothing is moved over it", limit, async (t) => {
+  const { work, act, page } = await scene(t, "kept", { "src/a.txt": "one\n", "b.txt": "b\n" });
+  await act("editor.open", { path: "src/a.txt" });
+  await page.locator(".view-line", { hasText: "one" }).click();
+  await page.keyboard.press("Home");
+  await page.keyboard.type("my ");
+  await page.locator(".tab.dirty", { hasText: "a.txt" }).waitFor();
+  for (let tries = 0; (await act("fs.read", { path: "src/a.txt" })).content !== "my one\n"; tries++) assert.ok(tries < 100);
+
+  const patch = ["--- a/src/a.txt", "+++ /dev/null", "@@ -1 +0,0 @@", "-my one", ""].join("\n");
+  for (const [action, params] of [["fs.delete", { path: "src/a.txt" }], ["fs.delete", { path: "src", recursive: true }], ["fs.move", { from: "b.txt", to: "src/a.txt", replace: true }], ["fs.patch", { patch }]]) {
+    const { kind, error } = await act(action, params);
+    assert.deepEqual([kind, error], ["changed", "src/a.txt has changes that the person has not saved, and they would be lost. Nothing was done. Ask them to save it or to close it."], action);
+  }
+  assert.equal((await act("fs.read", { path: "src/a.txt" })).content, "my one\n");
+  assert.deepEqual([await readFile(join(work, "src/a.txt"), "utf8"), await readFile(join(work, "b.txt"), "utf8")], ["one\n", "b\n"]);
+
+  // Where it goes, it takes them with it; saved, it may go.
+  assert.deepEqual(await act("fs.move", { from: "src", to: "there" }), { changed: true });
+  assert.equal((await act("fs.read", { path: "there/a.txt" })).content, "my one\n");
+  await page.locator(".tab.dirty", { hasText: "a.txt" }).waitFor();
+  await page.locator(".view-line", { hasText: "my one" }).click();
+  await page.keyboard.press("Control+s");
+  await page.locator(".tab.dirty").waitFor({ state: "detached" });
+  for (let tries = 0; (await readFile(join(work, "there/a.txt"), "utf8")) !== "my one\n"; tries++) assert.ok(tries < 100);
+  assert.deepEqual(await act("fs.delete", { path: "there", recursive: true }), { changed: true });
+});
+
 test("the editor itself keeps to its folders, whatever it is sent", limit, async (t) => {
   const { work, act, runtime } = await scene(t, "inside", { "a.txt": "a\n" });
   await writeFile(join(at, "letter.txt"), "secret\n");
@@ -150,6 +213,46 @@ test("a command runs in the terminal: its output as it comes, its true exit code
   assert.equal((await run({ command: "cat", stdin: "x" })).kind, "not_capable");
 });
 
+test("what runs is what was decided on, whatever the person's shell calls so", limit, async (t) => {
+  await writeFile(join(at, ".bashrc"), "alias rm='rm -i'\nseq() { echo mine; }\n");
+  t.after(() => rm(join(at, ".bashrc")));
+  const { work, runtime } = await scene(t, "named", { "gone.txt": "" });
+  const run = async (command) => {
+    const { result } = await ward.outcome(await ward.asked(runtime, "terminal.run", { command, timeout_ms: 20_000 }));
+    return [result.exit_code, result.stdout, result.timed_out];
+  };
+  assert.deepEqual(await run("rm gone.txt"), [0, "", false]);
+  await assert.rejects(stat(join(work, "gone.txt")));
+  assert.deepEqual(await run("seq 2"), [0, "1\n2\n", false]);
+  const [code, said, timedOut] = await run("if true");
+  assert.deepEqual([code, timedOut], [2, false]);
+  assert.match(said, /[Ss]yntax error/);
+});
+
+test("a terminal in which the person runs something is theirs: nothing is typed into it", limit, async (t) => {
+  const { work, runtime, page, window } = await scene(t, "theirs", {});
+  const run = async (params) => (await ward.outcome(await ward.asked(runtime, "terminal.run", params))).result;
+  const shown = (text) => page.locator(".terminal-wrapper.active .xterm-rows", { hasText: text });
+  assert.equal((await run({ command: "echo first" })).stdout, "first\n");
+  assert.equal((await run({ command: "echo second" })).stdout, "second\n");
+  await shown(/first[^]*second/).waitFor();
+  await page.locator(".terminal-wrapper.active .xterm-helper-textarea").focus();
+  await page.keyboard.type("echo run''ning; cat > typed.txt; echo en''ded\n");
+  await shown("running").waitFor();
+  await page.keyboard.type("hello\n");
+
+  const beside = await run({ command: "echo third", timeout_ms: 20_000 });
+  assert.deepEqual([beside.exit_code, beside.stdout, beside.timed_out], [0, "third\n", false]);
+  // What they run goes on, and has got what they typed.
+  await window.command("Terminal: Focus Previous Terminal Group");
+  await shown("running").waitFor();
+  await page.locator(".terminal-wrapper.active .xterm-helper-textarea").focus();
+  await page.keyboard.type("again\n");
+  await page.keyboard.press("Control+d");
+  await shown("ended").waitFor();
+  assert.equal(await readFile(join(work, "typed.txt"), "utf8"), "hello\nagain\n");
+});
+
 test("a shell that reports nothing gets nothing typed: the command runs beside it, with its true exit code", limit, async (t) => {
   await bench.set({ "terminal.integrated.shellIntegration.enabled": false, "ward.shellIntegrationTimeout": 2 });
   t.after(() => bench.set({ "terminal.integrated.shellIntegration.enabled": true, "ward.shellIntegrationTimeout": 10 }));
@@ -165,10 +268,18 @@ test("the editor shows, selects, tells what is wrong, proposes, knows symbols, f
   const { work, act, page, window, runtime } = await scene(t, "code", {
     "a.ts": "export function greet(name: string) {\n  return name.size;\n}\n",
     "b.ts": 'import { greet } from "./a";\ngreet("x");\n',
+    "bytes.bin": Buffer.from([0, 255, 1]),
+    "below/c.txt": "c\n",
     "wide.json": '{"a":1,\n      "b":2}\n',
     "tsconfig.json": '{"compilerOptions":{"strict":true,"target":"es2022","module":"es2022","moduleResolution":"bundler"}}',
     ".vscode/tasks.json": '{"version":"2.0.0","tasks":[{"label":"fails","type":"shell","command":"exit 7"},{"label":"other","type":"shell","command":"true"}]}',
   });
+  for (const [path, kind, error] of [["none.ts", "not_found", "none.ts is not there."], ["below", "not_a_file", "below is a folder."], ["bytes.bin", "bad_encoding", "bytes.bin is no text, so the editor does not show it as such."]]) {
+    for (const [action, more] of [["editor.open", {}], ["editor.format", {}], ["editor.symbols", {}], ["editor.rename", { position: { line: 1 }, name: "x" }]]) {
+      const outcome = await act(action, { path, ...more });
+      assert.deepEqual([outcome.kind, outcome.error], [kind, error], action);
+    }
+  }
   const shown = await act("editor.open", { path: "a.ts", selection: { start: { line: 1, column: 17 }, end: { line: 1, column: 22 } } });
   assert.deepEqual([shown.path, shown.language], ["a.ts", "typescript"]);
   await page.locator(".tab.active", { hasText: "a.ts" }).waitFor();
@@ -186,7 +297,10 @@ test("the editor shows, selects, tells what is wrong, proposes, knows symbols, f
   const symbols = await act("editor.symbols", { path: "a.ts" });
   assert.deepEqual(symbols.symbols.map(({ name, kind }) => [name, kind]), [["greet", "function"]]);
 
-  const renamed = await act("editor.rename", { path: "a.ts", position: { line: 1, column: 18 }, name: "welcome" });
+  const rename = { path: "a.ts", position: { line: 1, column: 18 }, name: "welcome" };
+  const more = await act("editor.rename", rename);
+  assert.deepEqual([more.kind, /`b\.ts`\. Nothing was changed\. Ask again with all of them in `files`/.test(more.error)], ["invalid_params", true], JSON.stringify(more));
+  const renamed = await act("editor.rename", { ...rename, files: ["b.ts"] });
   assert.deepEqual(renamed.files?.map(({ path }) => path).sort(), ["a.ts", "b.ts"], JSON.stringify(renamed));
   assert.match(await readFile(join(work, "b.ts"), "utf8"), /welcome\("x"\)/);
 
@@ -205,9 +319,24 @@ test("the editor shows, selects, tells what is wrong, proposes, knows symbols, f
   await page.locator(".notification-toast", { hasText: "More of it" }).getByRole("button", { name: "Reject" }).click();
   assert.deepEqual(await again, { accepted: false });
 
+  // The message goes away; what is proposed is still there to be answered, and for a new file too.
+  const title = (name) => page.locator(".editor-group-container.active .editor-actions").getByRole("button", { name });
+  for (const [path, name, accepted] of [["b.ts", "Accept", true], ["made.ts", "Accept", true], ["b.ts", "Reject", false]]) {
+    const proposed = act("editor.diff", { path, content: `// by ${name} in ${path}\n`, title: "In the title" });
+    const toast = page.locator(".notification-toast", { hasText: "In the title" });
+    await toast.hover();
+    await toast.getByRole("button", { name: "Clear Notification" }).click();
+    await toast.waitFor({ state: "detached" });
+    await window.shot("diff-title");
+    await title(`${name} the Proposed Change`).click();
+    assert.equal((await proposed).accepted, accepted);
+    assert.equal(await readFile(join(work, path), "utf8"), `// by Accept in ${path}\n`);
+  }
+  await title(/the Proposed Change/).first().waitFor({ state: "detached" });
+
   const asked = async (action, params) => ward.outcome(await ward.asked(runtime, action, params));
   assert.equal((await asked("editor.command", { command: "workbench.action.files.saveAll" })).status, "done");
-  assert.equal((await asked("editor.command", { command: "workbench.action.closeWindow" })).kind, "denied");
+  for (const command of ["workbench.action.closeWindow", "ward.acceptChange"]) assert.equal((await asked("editor.command", { command })).kind, "permission_denied", command);
   assert.deepEqual((await asked("editor.task", { task: "fails" })).result, { exit_code: 7 });
-  assert.equal((await asked("editor.task", { task: "other" })).kind, "denied");
+  assert.equal((await asked("editor.task", { task: "other" })).kind, "permission_denied");
 });

@@ -1,9 +1,11 @@
 // Ward on the same machine: what agents run in a window is confined. And a window that says nothing.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { folder, limit, open, stage } from "./workbench.mjs";
 
 let at, ward, bench, end;
@@ -25,7 +27,7 @@ test("a command in a window on Ward's machine runs in the sandbox, and does not 
   // As it came, and where the person sees it.
   const told = (await ward.told("/actions/confined/events?from=0")).filter(({ event }) => event === "action.output").map(({ data }) => data.data);
   assert.ok(told.length >= 2, "it came in pieces");
-  await window.page.locator(".xterm-rows", { hasText: "Ward runs this in its sandbox" }).waitFor();
+  await window.page.locator(".xterm-rows", { hasText: "Ward runs this in its sandbox, without network" }).waitFor();
   await window.page.locator(".xterm-rows", { hasText: "exit code 3" }).waitFor();
   await window.shot("confined");
   // One that is stopped ends, and all that it started.
@@ -38,6 +40,24 @@ test("a command in a window on Ward's machine runs in the sandbox, and does not 
   assert.equal(timed.result?.timed_out, true, JSON.stringify(timed));
   await window.command("Ward: Show Status");
   await window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Commands are confined" }).waitFor();
+});
+
+test("a command that is confined ends also where the window's extensions are killed", limit, async (t) => {
+  const work = await folder(join(at, "killed"), {});
+  const window = await open(t, bench, work);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  // One that does not end when it is asked to.
+  const under = ward.act(runtime_id, "terminal.run", { command: "trap : TERM; echo begun; while :; do sleep 303.7; done" });
+  await window.page.locator(".xterm-rows", { hasText: "begun" }).first().waitFor();
+  const running = () => promisify(execFile)("pgrep", ["-f", "sleep 303.7"]).then(() => true, () => false);
+  assert.ok(await running());
+  for (const host of await bench.hosts()) process.kill(host, "SIGKILL");
+  assert.equal((await under).kind, "runtime_lost");
+  for (let tries = 0; await running(); tries++) {
+    assert.ok(tries < 100, "it still runs");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
 });
 
 test("a conversation works in the window: what it changes and runs is seen there, and nothing had to be asked", limit, async (t) => {

@@ -74,6 +74,35 @@ test("an agent reads, edits and runs in the window, and what it asks is answered
   assert.equal(sessions[0].workspace, work);
 });
 
+test("what is being written is there again when the chat was hidden, and gone once it is sent", limit, async (t) => {
+  const work = await folder(join(at, "draft"), { "a.txt": "a\n" });
+  const window = await open(t, bench, work);
+  await window.command("Ward: Open Chat");
+  const box = async () => (await window.chat("textarea")).getByRole("textbox", { name: "Message" });
+  /** Shows the explorer, until the page is gone, and then the chat again. */
+  const away = async () => {
+    await window.command("View: Show Explorer");
+    for (let tries = 0; (await Promise.all(window.page.frames().map((frame) => frame.locator("textarea[aria-label=Message]").count().catch(() => 0)))).some((count) => count > 0); tries++) {
+      assert.ok(tries < 200, "the page is still there");
+      await window.page.waitForTimeout(100);
+    }
+    await window.command("Ward: Open Chat");
+  };
+  await (await box()).fill("half a th");
+  await away();
+  assert.equal(await (await box()).inputValue(), "half a th");
+  // In a conversation as well, apart from what was begun elsewhere.
+  await say(await window.chat("textarea"), "read a.txt");
+  await idle(await window.chat("textarea"));
+  await (await box()).fill("and the rest");
+  await away();
+  assert.equal(await (await box()).inputValue(), "and the rest");
+  await say(await window.chat("textarea"), "list the files");
+  await idle(await window.chat("textarea"));
+  await away();
+  assert.equal(await (await box()).inputValue(), "");
+});
+
 test("a file that is dragged into the chat, or added to it, is named in the message; the page is as dark as the editor", limit, async (t) => {
   const work = await folder(join(at, "dragged"), { "src/a.txt": "a\n" });
   await bench.set({ "workbench.colorTheme": "Default Dark Modern" });

@@ -2,7 +2,9 @@
 // hidden.
 
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { readFile, symlink, writeFile } from "node:fs/promises";
+import { createConnection } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { folder, limit, open, stage } from "./workbench.mjs";
@@ -31,6 +33,21 @@ test("two windows on two folders: each action is done in the right one", limit, 
   await windows[0].command("Ward: Disconnect");
   await windows[0].status(/Ward: off/).waitFor();
   assert.deepEqual((await ward.call("GET", "/runtimes?kind=vscode")).body.runtimes.map(({ workspace }) => workspace), [two]);
+});
+
+test("websockets that say nothing keep no window out", limit, async (t) => {
+  const work = await folder(join(at, "silent"), {});
+  const window = await open(t, bench, work);
+  const { hostname, port } = new URL(ward.url);
+  const silent = Array.from({ length: 40 }, () => {
+    const socket = createConnection(Number(port), hostname).on("error", () => {});
+    socket.write(["GET /socket.io/?EIO=4&transport=websocket HTTP/1.1", `host: ${hostname}:${port}`, "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", "", ""].join("\r\n"));
+    return socket;
+  });
+  t.after(() => silent.forEach((socket) => socket.destroy()));
+  await Promise.race(silent.map((socket) => once(socket, "data")));
+  await window.connect();
+  await ward.runtime(work);
 });
 
 test("a window with several folders is a runtime for each", limit, async (t) => {
@@ -128,13 +145,59 @@ test("while the chat is hidden a question is a notification with the same choice
   assert.equal((await ward.outcome("first")).kind, "denied");
   await post("second", "echo second");
   await toast("echo second").getByRole("button", { name: "This session" }).click();
+  // What that covers is seen before it is given. Who thinks better of it is asked again.
+  const covered = window.page.locator(".quick-input-widget input").first();
+  await covered.waitFor();
+  assert.equal(await covered.inputValue(), "terminal.run(echo second)");
+  await covered.press("Escape");
+  await toast("echo second").getByRole("button", { name: "This session" }).click();
+  await covered.waitFor();
+  await window.shot("covered");
+  await covered.press("Enter");
   assert.equal((await ward.outcome("second")).result.stdout, "second\n");
   // The answer holds for the session.
   await post("third", "echo second");
   assert.equal((await ward.outcome("third")).result.stdout, "second\n");
+  // What is too long to be seen whole gets no yes here.
+  await post("long", `echo long ${"x".repeat(300)}; echo end`);
+  await toast("echo long").waitFor();
+  const few = (await toast("echo long").locator(".monaco-button:not(.monaco-dropdown-button)").allInnerTexts()).map((text) => text.trim());
+  assert.deepEqual(few.filter(Boolean), ["Deny", "Show"]);
+  await toast("echo long").getByRole("button", { name: "Deny" }).click();
+  assert.equal((await ward.outcome("long")).kind, "denied");
+  // A page that was hidden and is shown again goes where it is sent, too.
+  await window.command("Ward: Open Chat");
+  await window.chat("textarea");
+  await window.page.locator('.activitybar .action-label[aria-label^="Explorer"]').first().click();
+  await window.page.locator(".webview.ready").waitFor({ state: "hidden" });
   await window.command("Ward: Show Approvals");
-  const chat = await window.chat("#root");
-  await chat.getByText("Nothing waits for you.").waitFor();
+  await (await window.chat("#root")).getByText("Nothing waits for you.").waitFor();
+});
+
+test("a folder that is open by the name of a link is the same folder: unsaved work counts, and questions come", limit, async (t) => {
+  const work = await folder(join(at, "behind"), { "a.txt": "one\n", "below/b.txt": "two\n" });
+  await symlink(work, join(at, "link"));
+  const window = await open(t, bench, join(at, "link"));
+  const { page } = window;
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  await ward.act(runtime_id, "editor.open", { path: "a.txt" });
+  await page.locator(".view-line", { hasText: "one" }).click();
+  await page.keyboard.press("Home");
+  await page.keyboard.type("my ");
+  await page.locator(".tab.dirty", { hasText: "a.txt" }).waitFor();
+  const content = async () => (await ward.act(runtime_id, "fs.read", { path: "a.txt" })).result?.content;
+  for (let tries = 0; (await content()) !== "my one\n"; tries++) assert.ok(tries < 100, await content());
+  const edited = await ward.act(runtime_id, "fs.edit", { path: "a.txt", edits: [{ old: "one", new: "1" }] });
+  assert.equal(edited.status, "done", JSON.stringify(edited));
+  await page.locator(".view-line", { hasText: "my 1" }).waitFor();
+  assert.equal(await page.locator(".tab", { hasText: "a.txt" }).count(), 1, "one file has one buffer");
+  assert.deepEqual((await ward.act(runtime_id, "fs.search", { pattern: "my" })).result?.matches.map(({ path }) => path), ["a.txt"]);
+  assert.deepEqual((await ward.act(runtime_id, "fs.list", { path: "below" })).result?.entries.map(({ path }) => path), ["below/b.txt"]);
+  await ward.call("POST", "/actions", { id: "linked", action: "terminal.run", params: { command: "echo linked", env: { GREETING: "a b" } }, runtime: runtime_id, workspace: work, wait: 0 });
+  const toast = page.locator(".notification-toast", { hasText: "GREETING='a b' echo linked" });
+  await toast.getByRole("button", { name: "Deny" }).click();
+  assert.equal((await ward.outcome("linked")).kind, "denied");
 });
 
 test("a selection becomes a conversation about it", limit, async (t) => {
@@ -187,4 +250,36 @@ test("the status bar says where a conversation that is begun here acts, and the 
   assert.deepEqual(await begun(), { kind: "vscode", workspace: work });
   await choose("This window");
   await window.status("this window").waitFor();
+});
+
+// Last: after windows were reloaded, this workbench opens no workspace file with its folders any more.
+test("a window that is reloaded, or disconnected and connected, keeps its id, and its conversation goes on; several on one folder have one each", limit, async (t) => {
+  const work = await folder(join(at, "again"), { "a.txt": "again\n" });
+  const ready = async (count) => {
+    const here = (runtimes) => runtimes.filter((one) => one.workspace === work && one.state === "ready").map((one) => one.runtime_id);
+    return here((await ward.until("/runtimes?kind=vscode", ({ runtimes }) => here(runtimes).length === count)).runtimes);
+  };
+  const window = await open(t, bench, work);
+  await window.connect();
+  const [first] = await ready(1);
+  const { session_id } = (await ward.call("POST", "/sessions", { input: "read a.txt", model: "offline", runtime: first, workspace: work })).body;
+  await window.command("Ward: Disconnect");
+  await window.status(/Ward: off/).waitFor();
+  await window.connect();
+  assert.deepEqual(await ready(1), [first]);
+  // In the same browser: the windows share what the editor keeps for the folder.
+  const other = await open(t, bench, work, window.context);
+  await other.connect();
+  const both = await ready(2);
+  assert.ok(both.includes(first));
+  for (const one of [window, other]) {
+    await one.page.reload();
+    await one.status(/Ward: off/).waitFor();
+  }
+  await ready(0);
+  for (const one of [window, other]) await one.connect();
+  assert.deepEqual((await ready(2)).sort(), both.sort());
+  const { status, body } = await ward.call("POST", `/sessions/${session_id}/messages`, { input: "read a.txt" });
+  assert.equal(status, 200, JSON.stringify(body));
+  assert.match(body.output, /again/);
 });

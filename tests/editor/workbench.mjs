@@ -147,7 +147,7 @@ export async function workbench(home, settings = {}, { trust = false } = {}) {
   const all = {
     "security.workspace.trust.enabled": trust, "security.workspace.trust.startupPrompt": "always", "telemetry.telemetryLevel": "off", "workbench.startupEditor": "none", "chat.disableAIFeatures": true,
     "update.mode": "none", "extensions.autoUpdate": "off", "workbench.secondarySideBar.defaultVisibility": "hidden", "window.autoDetectColorScheme": false,
-    "git.enabled": false, "extensions.ignoreRecommendations": true, "terminal.integrated.gpuAcceleration": "off", "files.simpleDialog.enable": true, ...settings,
+    "git.enabled": false, "files.autoSave": "off", "extensions.ignoreRecommendations": true, "terminal.integrated.gpuAcceleration": "off", "files.simpleDialog.enable": true, ...settings,
   };
   for (const part of ["User", "Machine"]) await folder(join(data, part), { "settings.json": JSON.stringify(all) });
   const flags = ["--user-data-dir", data, "--extensions-dir", extensions, "--disable-telemetry", "--disable-update-check"];
@@ -198,9 +198,9 @@ export async function closeBrowser() {
   await (await launched)?.close();
 }
 
-/** A window on a folder. */
-export async function open(t, bench, path) {
-  const context = await (await browser()).newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
+/** A window on a folder, in a browser of its own or in that of another window. */
+export async function open(t, bench, path, beside) {
+  const context = beside ?? await (await browser()).newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
   const window = new Window(page, context);
@@ -230,12 +230,19 @@ export class Window {
   }
 
   async command(title) {
-    await this.page.keyboard.press("F1");
     const input = this.page.locator(".quick-input-widget input").first();
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
-    await input.press("Enter");
+    const row = this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first();
+    // Where the workbench takes the focus for something of its own, the list closes again.
+    for (let left = 5; ; left--) {
+      try {
+        await this.page.keyboard.press("F1");
+        await input.fill(`>${title}`, { timeout: PATIENCE / 5 });
+        await row.waitFor({ timeout: PATIENCE / 5 });
+        return await input.press("Enter", { timeout: PATIENCE / 5 });
+      } catch (error) {
+        if (left === 0) throw error;
+      }
+    }
   }
 
   async connect() {

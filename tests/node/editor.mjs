@@ -20,7 +20,7 @@ export async function connect(t, it, { token = it.token, ...options } = {}) {
 }
 
 /** An editor: it does what `act` says and keeps what it was asked. */
-export async function editor(t, it, { act = () => ({ ok: true, result: {} }), workspace = it.workspace, capabilities = ALL, runtime_id, options, call = it.call } = {}) {
+export async function editor(t, it, { act = () => ({ ok: true, result: {} }), workspace = it.workspace, capabilities = ALL, runtime_id, former_ids, instance, options, call = it.call } = {}) {
   const socket = await connect(t, it, options);
   const asked = [];
   socket.on("action:execute", async (request, acknowledge) => {
@@ -30,7 +30,7 @@ export async function editor(t, it, { act = () => ({ ok: true, result: {} }), wo
   });
   const registered = await call("POST", "/runtimes", {
     socket_id: socket.id, kind: "vscode", workspace_path: workspace, workspace_name: "work",
-    version: "1.99.0", extension_version: "0.1.0", capabilities, runtime_id,
+    version: "1.99.0", extension_version: "0.1.0", capabilities, runtime_id, former_ids, instance,
   });
   assert.equal(registered.status, 201, JSON.stringify(registered.body));
   return { socket, asked, id: registered.body.runtime_id, lease: registered.body.lease_s, ward: registered.body.socket };

@@ -63,7 +63,7 @@ test("an editor that shows to be on this machine has its commands confined: what
   assert.equal(sent.confined, true);
   const { command: line, env, ...rest } = sent.params;
   assert.deepEqual([line, env, rest.timeout_ms, rest.cwd], [undefined, undefined, 20_000, it.workspace]);
-  assert.deepEqual(rest.argv.slice(1, 7), ["exec", "--workspace", it.workspace, "--", "env", "--"]);
+  assert.deepEqual(rest.argv.slice(1, 8), ["exec", "--until-parent-ends", "--workspace", it.workspace, "--", "env", "--"]);
   assert.deepEqual(rest.argv.slice(-3), ["sh", "-c", command]);
   // Elsewhere than in its workspace nothing is confined, so nothing is run.
   const elsewhere = await run(it, window, { command: "true", cwd: ".." });

@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { Agent, request } from "node:http";
+import { createConnection } from "node:net";
 import { test } from "node:test";
 import { WebSocket } from "ws";
 import { connect, editor } from "./editor.mjs";
-import { limit } from "./host.mjs";
+import { limit, place } from "./host.mjs";
 import { is, serve } from "./served.mjs";
 
 /** Packet types of Socket.IO. */
@@ -83,6 +85,13 @@ test("an answer counts once: one that comes twice, after a cancel, or not as it 
   assert.deepEqual((await it.call("GET", "/actions/twice")).body.outcome.result, { content: "first" });
 });
 
+test("an editor that says no is not the gate that does", limit, async (t) => {
+  const it = await serve(t);
+  const window = await editor(t, it, { act: () => ({ ok: false, error: "Not here.", kind: "denied" }) });
+  const { status, body } = await it.call("POST", "/actions", { id: "no", action: "fs.read", params: { path: "x" }, runtime: window.id });
+  assert.deepEqual([status, body.outcome?.status, body.outcome?.kind, body.outcome?.error], [200, "failed", "permission_denied", "Not here."], JSON.stringify(body));
+});
+
 test("100 MB at once are refused over either way, and are never in memory", limit, async (t) => {
   const { it, unharmed } = await scene(t);
   const before = await peak(it);
@@ -97,6 +106,104 @@ test("100 MB at once are refused over either way, and are never in memory", limi
   }
   assert.ok((await peak(it)) - before < 80, `${before} MiB became ${await peak(it)} MiB`);
   await unharmed();
+});
+
+test("answers that are dropped are in the log, and what the broker is sent is not", limit, async (t) => {
+  const it = await serve(t, { at: { ...(await place(t)), stderr: "pipe" }, more: { WARD_LOG: "trace" } });
+  let log = "";
+  it.ward.child.stderr.on("data", (bytes) => (log += bytes));
+  const logged = async (line, count) => {
+    while (log.split(line).length - 1 < count) await once(it.ward.child.stderr, "data");
+  };
+  const window = await editor(t, it, { act: () => undefined });
+  const other = await connect(t, it);
+  const answer = (socket, id, content) => socket.packet({ type: ACK, id, data: [{ ok: true, result: { content } }] });
+  const read = (id) => it.call("POST", "/actions", { id, action: "fs.read", params: { path: "x" }, runtime: window.id });
+  const [first] = [read("first"), await once(window.socket, "action:execute")];
+  answer(window.socket, 1, "first");
+  assert.deepEqual((await first).body.outcome.result, { content: "first" });
+  // Twice, and from a connection that was not asked.
+  answer(window.socket, 1, "again");
+  answer(other, 1, "foreign");
+  await logged("ack not found: 1", 2);
+  const [late] = [read("late"), await once(window.socket, "action:execute")];
+  await it.call("POST", "/actions/late/cancel");
+  assert.equal((await late).body.outcome.kind, "cancelled");
+  answer(window.socket, 2, "a late word");
+  await logged("an answer that came too late was dropped", 1);
+  other.emit("action:output", { id: "first", seq: 0, stream: "stdout", data: "a foreign word" });
+  await logged("output of an action that does not run there was dropped", 1);
+  for (const secret of [it.token, "a late word", "a foreign word"]) assert.ok(!log.includes(secret), "it is in the log");
+});
+
+/** A websocket that says nothing but the largest part of a message; resolves when it is closed. */
+function filling(url) {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = createConnection(Number(port), hostname);
+    const closed = () => socket.destroy();
+    socket.on("error", closed).on("end", closed).on("close", resolve);
+    socket.once("data", (answer) => {
+      if (!String(answer).includes(" 101 ")) return closed();
+      const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+      socket.write(Buffer.concat([head, Buffer.alloc(15 << 20, "x")]));
+    });
+    socket.write(["GET /socket.io/?EIO=4&transport=websocket HTTP/1.1", `host: ${hostname}:${port}`, "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", "", ""].join("\r\n"));
+  });
+}
+
+test("who has not said who they are cannot fill the memory, over either way", limit, async (t) => {
+  const { it, unharmed } = await scene(t);
+  const before = await peak(it);
+  const polling = async () => {
+    const answer = await fetch(`${it.url}/socket.io/?EIO=4&transport=polling`);
+    const { sid } = JSON.parse((await answer.text()).slice(1));
+    return fetch(`${it.url}/socket.io/?EIO=4&transport=polling&sid=${sid}`, { method: "POST", body: "4" + "x".repeat(15 << 20) }).then(({ status }) => status, () => 413);
+  };
+  assert.deepEqual(new Set(await Promise.all(Array.from({ length: 20 }, polling))), new Set([413]));
+  assert.ok((await peak(it)) - before < 40, `polling: ${before} MiB became ${await peak(it)} MiB`);
+  await Promise.all(Array.from({ length: 60 }, () => filling(it.url)));
+  assert.ok((await peak(it)) - before < 300, `websockets: ${before} MiB became ${await peak(it)} MiB`);
+  // Their places are free again.
+  for (const transports of [["websocket"], ["polling"], ["polling", "websocket"]]) await connect(t, it, { transports });
+  await unharmed();
+});
+
+test("who begins a connection again and again and never says who they are cannot fill the memory", limit, async (t) => {
+  const { it, unharmed } = await scene(t);
+  const before = await peak(it);
+  // Each as fast as it is answered, for longer than one may be silent.
+  const agent = new Agent({ keepAlive: true, maxSockets: 100 });
+  t.after(() => agent.destroy());
+  const begin = () => new Promise((resolve, reject) => {
+    request(`${it.url}/socket.io/?EIO=4&transport=polling`, { agent }, (response) => response.resume().once("end", () => resolve(response.statusCode))).once("error", reject).end();
+  });
+  const end = Date.now() + 8000;
+  let begun = 0;
+  const flood = Promise.all(Array.from({ length: 100 }, async () => {
+    while (Date.now() < end) if ((await begin()) === 200) begun++;
+  }));
+  // Whoever says it is let in meanwhile.
+  while (begun < 600) await begin();
+  await connect(t, it, { transports: ["polling"] });
+  assert.ok(Date.now() < end, "it was kept waiting");
+  await flood;
+  assert.ok((await peak(it)) - before < 60, `${begun} of them: ${before} MiB became ${await peak(it)} MiB`);
+  for (const transports of [["polling"], ["polling", "websocket"]]) await connect(t, it, { transports });
+  await unharmed();
+});
+
+test("another site's page opens no websocket, and begins no connection otherwise", limit, async (t) => {
+  const it = await serve(t);
+  const poll = async (headers) => (await fetch(`${it.url}/socket.io/?EIO=4&transport=polling`, { headers })).status;
+  assert.deepEqual([await poll({ origin: "https://evil.example" }), await poll({ origin: it.url }), await poll({})], [403, 200, 200]);
+  const open = (origin) => {
+    const socket = new WebSocket(`${it.url.replace("http", "ws")}/socket.io/?EIO=4&transport=websocket`, { origin });
+    t.after(() => socket.terminate());
+    return once(socket, "open").then(() => "open", ({ message }) => message);
+  };
+  assert.match(await open("https://evil.example"), /403/);
+  assert.equal(await open(it.url), "open");
 });
 
 test("packets that are none end their connection or nothing at all", limit, async (t) => {

@@ -23,7 +23,7 @@ for (const [name, transports] of [["polling", ["polling"]], ["websocket", ["webs
     if (transports.length === 2 && window.socket.io.engine.transport.name !== "websocket") await once(window.socket.io.engine, "upgrade");
     const done = await it.call("POST", "/actions", { id: "a", action: "fs.read", params: { path: "a.txt" }, runtime: window.id });
     assert.deepEqual([done.status, done.body.outcome?.result], [200, { content: "what a.txt holds" }], JSON.stringify(done.body));
-    assert.deepEqual(window.asked.map(({ deadline_ms, ...rest }) => rest), [{ id: "a", action: "fs.read", params: { path: "a.txt" } }]);
+    assert.deepEqual(window.asked.map(({ deadline_ms, ...rest }) => rest), [{ id: "a", action: "fs.read", params: { path: "a.txt" }, paths: [join(it.workspace, "a.txt")] }]);
     const told = await it.tell("GET", "/actions/a/events?from=0");
     const printed = (await told.all()).filter(is("action.output")).map((event) => event.data.data).join("");
     assert.equal(printed, "one\ntwo\n");
@@ -74,9 +74,27 @@ test("each window gets what is meant for its own folder", limit, async (t) => {
   }
 });
 
+test("a workspace is the folder that it leads to, however it is named: in what is needed and in what is listed", limit, async (t) => {
+  const it = await serve(t);
+  const other = join(it.home, "other");
+  await mkdir(other);
+  await symlink(other, join(it.home, "link"));
+  await editor(t, it);
+  // One on another machine is known by its name alone.
+  const [there, far] = [await editor(t, it, { workspace: `${it.home}/link/` }), await editor(t, it, { workspace: "/no/such//folder/" })];
+  for (const [names, window] of [[[other, `${other}/`, join(it.home, "link"), `${it.home}/./link/`], there], [["/no/such/folder", "/no/such/folder/"], far]]) {
+    for (const workspace of names) {
+      const { runtimes } = (await it.call("GET", `/runtimes?kind=vscode&workspace=${encodeURIComponent(workspace)}`)).body;
+      assert.deepEqual(runtimes.map(({ runtime_id }) => runtime_id), [window.id], workspace);
+      await it.call("POST", "/actions", { action: "editor.selection", params: {}, runtime: { kind: "vscode", workspace } });
+    }
+    assert.equal(window.asked.length, names.length);
+  }
+});
+
 test("the gate decides before anything is sent: paths by where they lead, terminals and commands as unconfined", limit, async (t) => {
   const it = await serve(t);
-  const window = await editor(t, it);
+  const window = await editor(t, it, { capabilities: [...ALL, "fs.delete", "fs.move"] });
   await symlink(it.home, join(it.workspace, "up"));
   let count = 0;
   const state = async (action, params) => {
@@ -94,7 +112,15 @@ test("the gate decides before anything is sent: paths by where they lead, termin
     ["terminal.run", { command: "ls" }],
     ["editor.command", { command: "workbench.action.terminal.new" }],
   ]) assert.equal(await state(action, params), "asking", `${action} ${JSON.stringify(params)}`);
-  assert.equal((await it.call("POST", "/actions", { action: "fs.write", params: { path: ".git/hooks/x", content: "x" }, runtime: window.id })).status, 403);
+  await mkdir(join(it.workspace, ".git/hooks"), { recursive: true });
+  await writeFile(join(it.workspace, "hook.sh"), "");
+  await symlink("../../hook.sh", join(it.workspace, ".git/hooks/pre-commit"));
+  // A link that is protected is, wherever it leads.
+  for (const [action, params] of [
+    ["fs.write", { path: ".git/hooks/x", content: "x" }],
+    ["fs.delete", { path: ".git/hooks/pre-commit" }],
+    ["fs.move", { from: "in.txt", to: ".git/hooks/pre-commit", replace: true }],
+  ]) assert.equal((await it.call("POST", "/actions", { action, params, runtime: window.id })).status, 403, `${action} ${JSON.stringify(params)}`);
   assert.equal(window.asked.length, sent, "nothing was sent");
   const { body: { approvals } } = await it.call("GET", "/approvals");
   const run = approvals.find((approval) => approval.action === "terminal.run");
@@ -103,6 +129,29 @@ test("the gate decides before anything is sent: paths by where they lead, termin
   await it.call("POST", `/approvals/${run.id}`, { decision: "allow", scope: "once", digest: run.digest });
   await it.until(`/actions/${run.action_id}`, (action) => action.state === "ended");
   assert.equal(window.asked.at(-1).params.command, "ls");
+  // The editor is told where all of it led when it was decided on.
+  assert.deepEqual(window.asked.at(-1).paths, [it.workspace]);
+  assert.equal(await state("fs.write", { path: "below/../in.txt", content: "x" }), "done");
+  assert.deepEqual(window.asked.at(-1).paths, [join(it.workspace, "in.txt")]);
+});
+
+test("questions with one pattern make one grant, and once that is revoked it asks again", limit, async (t) => {
+  const it = await serve(t);
+  const window = await editor(t, it);
+  const run = async (id, until) => {
+    await it.call("POST", "/actions", { id, action: "terminal.run", params: { command: "ls" }, runtime: window.id, wait: 0, session: "s" });
+    await it.until(`/actions/${id}`, (action) => action.state === until);
+  };
+  await run("first", "asking");
+  const [asked] = (await it.call("GET", "/approvals")).body.approvals;
+  assert.deepEqual(asked.questions.map(({ pattern }) => pattern), ["terminal.run(ls)", "terminal.run(ls)"]);
+  await it.call("POST", `/approvals/${asked.id}`, { decision: "allow", scope: "session", digest: asked.digest });
+  await it.until("/actions/first", (action) => action.state === "ended");
+  const { grants } = (await it.call("GET", "/grants")).body;
+  assert.deepEqual(grants.map(({ pattern }) => pattern), ["terminal.run(ls)"]);
+  await run("granted", "ended");
+  await it.call("DELETE", `/grants/${grants[0].id}`);
+  await run("revoked", "asking");
 });
 
 test("a patch is decided on by the files that stand in it, and sent as those files and nothing else", limit, async (t) => {
@@ -156,6 +205,58 @@ test("registrations survive a restart of Ward as away, until the editor is back"
   assert.equal(back.id, window.id);
 });
 
+test("a window that was taken off the list has its id again when it comes back, and the conversation that was bound to it goes on", limit, async (t) => {
+  const model = await scripted(t, [says("Before."), says("", ["editor_open", { path: "a.txt" }]), says("Shown.")]);
+  let it = await serve(t, { more: model.more });
+  const window = await editor(t, it);
+  const begun = await it.tell("POST", "/sessions", { id: "e", input: "hello", runtime: window.id, stream: true });
+  await begun.until(is("session.completed"));
+  // As a window that is reloaded does.
+  assert.equal((await it.call("DELETE", `/runtimes/${window.id}`)).status, 200);
+  window.socket.close();
+  it = await it.again();
+  const told = await it.tell("POST", "/sessions/e/messages", { input: "show it", stream: true });
+  const awaited = await told.until(is("runtime.awaited"));
+  assert.match(awaited.data.reason, /vscode on \S+ .* is not connected/);
+  // Its id is for the same folder alone.
+  const other = join(it.home, "other");
+  await mkdir(other);
+  assert.notEqual((await editor(t, it, { runtime_id: window.id, workspace: other })).id, window.id);
+  const back = await editor(t, it, { runtime_id: window.id });
+  assert.equal(back.id, window.id);
+  assert.equal((await told.until(is("session.completed"))).data.output, "Shown.");
+  assert.deepEqual(back.asked.map(({ action, params }) => [action, params]), [["editor.open", { path: "a.txt" }]]);
+});
+
+test("an id is given to one window at a time, and only to the person whose it was", limit, async (t) => {
+  const it = await serve(t);
+  const one = await editor(t, it, { instance: "one" });
+  const ids = async () => (await it.call("GET", "/runtimes?kind=vscode")).body.runtimes.map(({ runtime_id, state }) => [runtime_id, state]).sort();
+  // It is connected: another window gets another.
+  const two = await editor(t, it, { runtime_id: one.id, instance: "two" });
+  const none = await editor(t, it, { runtime_id: one.id });
+  assert.equal(new Set([one.id, two.id, none.id]).size, 3);
+  // The same process has it again, also where Ward has not noticed that its connection is lost.
+  const again = await editor(t, it, { runtime_id: one.id, instance: "one" });
+  assert.equal(again.id, one.id);
+  assert.deepEqual(await ids(), [one.id, two.id, none.id].sort().map((id) => [id, "ready"]));
+  assert.equal((await it.call("POST", "/actions", { action: "fs.read", params: { path: "x" }, runtime: one.id })).body.outcome.status, "done");
+  assert.deepEqual([one.asked.length, again.asked.length], [0, 1]);
+  // Both are gone, and two windows ask for the same one at once.
+  for (const { id } of [one, two]) await it.call("DELETE", `/runtimes/${id}`);
+  const back = await Promise.all(["three", "four"].map((instance) => editor(t, it, { former_ids: ["0123", none.id, two.id, one.id], instance })));
+  assert.deepEqual(new Set(back.map(({ id }) => id)), new Set([one.id, two.id]));
+  // What was another's is nobody else's, also when it is gone.
+  await it.call("DELETE", `/runtimes/${one.id}`);
+  const token = (await promisify(execFile)(process.env.WARD_BIN, ["tokens", "add", "--person", "grace"], { env: environment(it) })).stdout.trim();
+  const call = async (method, path, body) => {
+    const response = await it.ask(method, path, body, { headers: { authorization: `Bearer ${token}` } });
+    return { status: response.status, body: await response.json() };
+  };
+  const hers = await editor(t, it, { runtime_id: one.id, options: { token }, call });
+  assert.notEqual(hers.id, one.id);
+});
+
 test("a session whose editor is not connected waits for it, and then works in it", limit, async (t) => {
   const model = await scripted(t, [says("", ["editor_open", { path: "a.txt" }]), says("Shown.")]);
   const it = await serve(t, { more: model.more });
@@ -178,7 +279,7 @@ test("ward run chooses its runtime by kind or by id, and waits for one that is n
     t.after(() => child.kill());
     const said = { out: "", error: "" };
     child.stdout.on("data", (text) => (said.out += text));
-    const waits = new Promise((resolve) => child.stderr.on("data", (text) => /Connect one/.test((said.error += text)) && resolve()));
+    const waits = new Promise((resolve) => child.stderr.on("data", (text) => /Connect one .*Waiting for it\./.test((said.error += text)) && resolve()));
     return { waits, ended: once(child, "exit").then(([code]) => ({ code, ...said })) };
   };
   const early = run("vscode");
@@ -192,6 +293,17 @@ test("ward run chooses its runtime by kind or by id, and waits for one that is n
   }
   assert.deepEqual(window.asked.map(({ action }) => action), ["fs.read", "fs.read"]);
   assert.equal((await run("No Such").ended).code, 2);
+  // An id that nobody ever had is not waited for; one that is gone may come back.
+  const never = "01a1ffffffffffffffffffffffff";
+  const { code, error } = await run(never).ended;
+  assert.deepEqual([code, error.match(/There is no runtime .*/)?.[0]], [1, `There is no runtime ${never}. Connect one (in VS Code: Ward: Connect This Window), or choose \`local\`.`], error);
+  const session = await it.tell("POST", "/sessions", { input: "read a.txt", runtime: never, stream: true });
+  assert.equal((await session.until(is("session.failed"))).data.kind, "no_runtime");
+  await it.call("DELETE", `/runtimes/${window.id}`);
+  const gone = await it.tell("POST", "/sessions", { input: "read a.txt", model: "offline", runtime: window.id, stream: true });
+  await gone.until(is("runtime.awaited"));
+  await editor(t, it, { act, runtime_id: window.id });
+  await gone.until(is("session.completed"));
 });
 
 test("nobody without a token, and no agent, is let in; nobody registers another's connection or sees another's editor", limit, async (t) => {

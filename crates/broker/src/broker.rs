@@ -21,19 +21,23 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::editor::{Editor, Link};
 use crate::exec::Here;
+use crate::former::Former;
+use crate::hello::Unknown;
 use crate::index::{self, Index};
 use crate::output::{OutputEvent, Outputs};
 
 /// For how long a runtime is taken to be there after its last word, where nothing else is set.
 pub const LEASE: Duration = Duration::from_secs(60);
-/// For how long one that was lost may come back and keep its id.
+/// For how long one that was lost is still on the list.
 const GRACE: Duration = Duration::from_secs(120);
 /// How long a connection has to say who it is.
-const HELLO: Duration = Duration::from_secs(5);
+pub(crate) const HELLO: Duration = Duration::from_secs(5);
 /// The largest message: what an editor reads or prints at once.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 /// Runtimes of one person.
 const MAX_RUNTIMES: usize = 64;
+/// Ids that can be asked for again at once.
+const MAX_FORMER: usize = 16;
 /// Connections of one person that registered nothing yet, and those that did.
 const MAX_SOCKETS: usize = 2 * MAX_RUNTIMES;
 
@@ -93,9 +97,11 @@ impl<S: Store> std::fmt::Debug for Broker<S> {
 pub(crate) struct Inner<S: Store> {
     sockets: Mutex<HashMap<String, Connected>>,
     pub(crate) editors: Mutex<HashMap<String, Arc<Editor>>>,
+    former: Mutex<Former>,
     pub(crate) changes: watch::Sender<u64>,
     pub(crate) index: Index<S>,
     pub(crate) options: Options,
+    pub(crate) unknown: Unknown,
 }
 
 /// A connection, and whose it is.
@@ -106,6 +112,14 @@ struct Connected {
     /// Tells when it is gone.
     #[allow(dead_code, reason = "it does so by being dropped")]
     lost: DropGuard,
+}
+
+/// What had an id that is asked for again.
+enum Before {
+    /// It was away, and is connected again.
+    Back(Arc<Editor>),
+    /// It is gone; this is its id.
+    Gone(String),
 }
 
 /// What a connection says who it is with.
@@ -119,15 +133,18 @@ impl<S: Store> Broker<S> {
     pub async fn open(store: Arc<S>, options: Options) -> Result<Self, Failure> {
         let index = Index::new(store)?;
         let mut editors = HashMap::new();
-        for (id, person, about) in index.read().await? {
+        let read = index.read().await?;
+        for (id, person, about) in read.registered {
             editors.insert(id.clone(), Arc::new(Editor::away(id, person, about)));
         }
         Ok(Self(Arc::new(Inner {
             sockets: Mutex::default(),
             editors: Mutex::new(editors),
+            former: Mutex::new(read.former),
             changes: watch::Sender::new(0),
             index,
             options,
+            unknown: Unknown::default(),
         })))
     }
 
@@ -171,6 +188,7 @@ impl<S: Store> Broker<S> {
         let Actor::Person(person) = known.actor else {
             return Err("An agent is no runtime. Use a person's token.".to_owned());
         };
+        self.0.unknown.known(socket.id.as_str(), socket.req_parts());
         let mut sockets = self.sockets();
         let theirs = sockets.values().filter(|one| one.person == person).count();
         if theirs >= MAX_SOCKETS {
@@ -219,6 +237,11 @@ impl<S: Store> Broker<S> {
             broker.lost(socket.id.as_str());
             std::future::ready(())
         });
+    }
+
+    /// Whether this connection has said who it is.
+    pub(crate) fn has_said(&self, socket_id: &str) -> bool {
+        self.sockets().contains_key(socket_id)
     }
 
     /// A connection is gone: what it was is away from now on, and gone after a while.
@@ -279,33 +302,75 @@ impl<S: Store> Broker<S> {
                 )
                 .with("field", "socket_id"));
             };
-            let until = self.lease();
-            Link::new(connected.socket.clone(), connected.outputs.clone(), until)
+            Link::new(
+                connected.socket.clone(),
+                connected.outputs.clone(),
+                self.lease(),
+                asked.instance.clone(),
+            )
         };
         let about = index::About::from(&asked);
-        let known = asked
-            .runtime_id
-            .as_ref()
-            .and_then(|id| self.get(&person, id));
-        let editor = match known {
-            Some(editor) if editor.is_same(&about) => editor,
-            Some(_) | None => {
+        let lost = link.lost.clone();
+        let mut had = asked.runtime_id.iter().chain(&asked.former_ids);
+        let before = had.find_map(|id| self.before(&person, id, &link, &about));
+        let editor = match before {
+            Some(Before::Back(editor)) => editor,
+            Some(Before::Gone(id)) => {
                 self.make_room(&person).await?;
-                Arc::new(Editor::away(new_id()?, person.clone(), about.clone()))
+                self.arrive(&person, Some(&id), &link, &about)?
+            }
+            None => {
+                self.make_room(&person).await?;
+                self.arrive(&person, None, &link, &about)?
             }
         };
-        self.0.index.registered(&editor.id, &person, &about).await?;
-        let lost = link.lost.clone();
-        editor.arrive(link, about);
         self.watch(&editor, lost);
-        self.editors()
-            .insert(editor.id.clone(), Arc::clone(&editor));
+        if let Err(failure) = self.0.index.registered(&editor.id, &person, &about).await {
+            self.away(editor);
+            return Err(failure);
+        }
         // It may have gone while it was written down.
-        if !self.sockets().contains_key(&asked.socket_id) {
-            editor.leave();
+        if !self.has_said(&asked.socket_id) {
+            self.away(Arc::clone(&editor));
         }
         self.changed();
         Ok(self.registered(&editor))
+    }
+
+    /// What had this id, where it can be had again: it is back already, or is still to be put on the
+    /// list.
+    fn before(&self, person: &str, id: &str, link: &Link, about: &index::About) -> Option<Before> {
+        if let Some(editor) = self.get(person, id) {
+            let back = editor.comes_back(link, about);
+            return back.then_some(Before::Back(editor));
+        }
+        let former = self.former();
+        let gone = former.get(person, id)?;
+        gone.is(about).then(|| Before::Gone(gone.id.clone()))
+    }
+
+    /// One that is not on the list is put there, under the id that it had where that is still free.
+    fn arrive(
+        &self,
+        person: &str,
+        before: Option<&str>,
+        link: &Link,
+        about: &index::About,
+    ) -> Result<Arc<Editor>, Failure> {
+        let mut former = self.former();
+        let free = before.filter(|id| former.get(person, id).is_some());
+        let id = match free {
+            Some(id) => {
+                former.remove(id);
+                id.to_owned()
+            }
+            None => new_id()?,
+        };
+        let editor = Arc::new(Editor::away(id, person.to_owned(), about.clone()));
+        editor.comes_back(link, about);
+        self.editors()
+            .insert(editor.id.clone(), Arc::clone(&editor));
+        Ok(editor)
     }
 
     /// One more runtime of this person's: where there are too many, the one that is away for longest
@@ -385,7 +450,16 @@ impl<S: Store> Broker<S> {
     }
 
     async fn forget(&self, editor: &Arc<Editor>) {
-        self.editors().remove(&editor.id);
+        {
+            let mut editors = self.editors();
+            // What came back under this id since is another, and stays.
+            let listed = editors.get(&editor.id);
+            if !listed.is_some_and(|listed| Arc::ptr_eq(listed, editor)) {
+                return;
+            }
+            editors.remove(&editor.id);
+            self.former().add(editor.gone());
+        }
         if let Err(failure) = self.0.index.gone(&editor.id).await {
             tracing::warn!(%failure, "a runtime that is gone could not be written off");
         }
@@ -411,6 +485,11 @@ impl<S: Store> Broker<S> {
             .sockets
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn former(&self) -> MutexGuard<'_, Former> {
+        // Nothing panics while it is held.
+        self.0.former.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn editors(&self) -> MutexGuard<'_, HashMap<String, Arc<Editor>>> {
@@ -442,10 +521,18 @@ fn check(asked: &PostRuntime) -> Result<(), Failure> {
             "`workspace_path` is the folder's absolute path.".to_owned(),
         );
     }
+    if asked.former_ids.len() > MAX_FORMER {
+        return refuse(
+            "former_ids",
+            format!("`former_ids` has at most {MAX_FORMER}."),
+        );
+    }
+    let instance = asked.instance.clone().unwrap_or_default();
     let names = [
         &asked.workspace_name,
         &asked.version,
         &asked.extension_version,
+        &instance,
     ];
     if names.iter().any(|name| name.len() > 200) {
         return refuse(

@@ -10,7 +10,8 @@ use tokio::sync::watch;
 
 use crate::broker::Broker;
 use crate::editor::{Editor, Place, is_away};
-use crate::index::About;
+use crate::former::Gone;
+use crate::index::{About, real};
 
 impl<S: Store> Elsewhere for Broker<S> {
     fn find(
@@ -46,6 +47,10 @@ impl<S: Store> Elsewhere for Broker<S> {
             .map(|editor| editor.info())
     }
 
+    fn is_known(&self, person: &str, id: &str) -> bool {
+        self.get(person, id).is_some() || self.former().get(person, id).is_some()
+    }
+
     fn list(&self, person: &str) -> Vec<RuntimeInfo> {
         let editors = self.editors();
         let theirs = editors.values().filter(|editor| editor.person == person);
@@ -58,6 +63,29 @@ impl<S: Store> Elsewhere for Broker<S> {
 }
 
 impl<S: Store> Broker<S> {
+    /// Why there is none.
+    fn none(&self, person: &str, choice: &RuntimeChoice) -> Failure {
+        let former = self.former();
+        let gone = match choice {
+            RuntimeChoice::Id(id) => former.get(person, id),
+            RuntimeChoice::Need(_) => None,
+        };
+        let words = match gone {
+            Some(Gone {
+                id,
+                kind,
+                workspace,
+                ..
+            }) => format!(
+                "{kind} on {workspace} ({id}) is not connected. Connect it again (in VS Code: Ward: Connect This Window), or choose another runtime."
+            ),
+            None => format!(
+                "There is no runtime {choice}. Connect one (in VS Code: Ward: Connect This Window), or choose `local`."
+            ),
+        };
+        Failure::new(ErrorKind::NoRuntime, words)
+    }
+
     /// The one editor that is chosen, and is there.
     fn one(
         &self,
@@ -68,10 +96,11 @@ impl<S: Store> Broker<S> {
         let fitting: Vec<Arc<Editor>> = match choice {
             RuntimeChoice::Id(id) => self.get(person, id).into_iter().collect(),
             RuntimeChoice::Need(need) => {
+                let workspace = real(need.workspace.as_deref().unwrap_or(workspace));
                 let editors = self.editors();
                 let theirs = editors
                     .values()
-                    .filter(|editor| editor.person == person && editor.fits(need, workspace));
+                    .filter(|editor| editor.person == person && editor.fits(need, &workspace));
                 theirs.cloned().collect()
             }
         };
@@ -79,12 +108,7 @@ impl<S: Store> Broker<S> {
         let ready: Vec<&Arc<Editor>> = fitting.iter().filter(is_ready).collect();
         match (ready.as_slice(), fitting.as_slice()) {
             ([one], _) => Ok(Arc::clone(one)),
-            ([], []) => Err(Failure::new(
-                ErrorKind::NoRuntime,
-                format!(
-                    "There is no runtime that is {choice}. Connect one (in VS Code: Ward: Connect This Window), or choose `local`."
-                ),
-            )),
+            ([], []) => Err(self.none(person, choice)),
             ([], [away, ..]) => Err(is_away(&About::from(&away.info()))),
             (several, _) => {
                 let named = several.iter().map(|editor| {
@@ -95,7 +119,7 @@ impl<S: Store> Broker<S> {
                 Err(Failure::new(
                     ErrorKind::SeveralRuntimes,
                     format!(
-                        "{} runtimes are {choice}: {}. Choose one by its id.",
+                        "There are {} runtimes {choice}: {}. Choose one by its id.",
                         several.len(),
                         named.join(", ")
                     ),

@@ -1,5 +1,6 @@
 //! One registered runtime: how an action gets there and back.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,11 +16,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use socketioxide::AckError;
+use socketioxide::ack::AckStream;
 use socketioxide::extract::SocketRef;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::exec::{self, Here};
 use crate::facts;
+use crate::former::Gone;
 use crate::index::About;
 use crate::output::Outputs;
 use crate::patched;
@@ -30,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const PERSON: Duration = Duration::from_secs(60 * 60);
 /// What is added where the action has a limit of its own.
 const MARGIN: Duration = Duration::from_secs(10);
+/// For how long an answer is still known that nobody waits for.
+const LATE: Duration = Duration::from_secs(60);
 
 /// A registered runtime.
 pub(crate) struct Editor {
@@ -61,19 +67,33 @@ pub(crate) struct Link {
     /// Cancelled when it is lost.
     pub(crate) lost: CancellationToken,
     until: Instant,
+    /// Which process it leads to, in that one's own words.
+    instance: Option<String>,
     /// How what it runs is confined, once it has shown that it is on this machine.
     here: Option<(Here, Tier)>,
 }
 
 impl Link {
-    pub(crate) fn new(socket: SocketRef, outputs: Outputs, until: Instant) -> Self {
+    pub(crate) fn new(
+        socket: SocketRef,
+        outputs: Outputs,
+        until: Instant,
+        instance: Option<String>,
+    ) -> Self {
         Self {
             socket,
             outputs,
             lost: CancellationToken::new(),
             until,
+            instance,
             here: None,
         }
+    }
+
+    /// Whether both lead to the same process.
+    fn is_same(&self, other: &Self) -> bool {
+        self.socket.id == other.socket.id
+            || (self.instance.is_some() && self.instance == other.instance)
     }
 
     fn is_confined(&self) -> bool {
@@ -107,13 +127,24 @@ impl Editor {
         }
     }
 
-    /// It is connected from now on. A connection that it had before is no longer used.
-    pub(crate) fn arrive(&self, link: Link, about: About) {
+    /// It is connected from now on, where this is the same folder in the same kind of editor, and
+    /// nobody else is connected as this one. A connection that it had before is no longer used.
+    pub(crate) fn comes_back(&self, link: &Link, about: &About) -> bool {
         let mut state = self.state();
-        state.about = about;
-        if let Some(before) = state.link.replace(link) {
+        let same = state.about.kind == about.kind && state.about.workspace == about.workspace;
+        let taken = state.health() == RuntimeHealth::Ready;
+        let own = state
+            .link
+            .as_ref()
+            .is_some_and(|before| before.is_same(link));
+        if !same || (taken && !own) {
+            return false;
+        }
+        state.about = about.clone();
+        if let Some(before) = state.link.replace(link.clone()) {
             before.lost.cancel();
         }
+        true
     }
 
     /// It is away from now on; what was under way there is lost.
@@ -137,10 +168,9 @@ impl Editor {
         state.link.is_none() && state.away_since == since
     }
 
-    /// Whether this is the same instance again.
-    pub(crate) fn is_same(&self, about: &About) -> bool {
-        let state = self.state();
-        state.about.kind == about.kind && state.about.workspace == about.workspace
+    /// What is remembered of it when it is gone.
+    pub(crate) fn gone(&self) -> Gone {
+        Gone::new(&self.id, &self.person, &self.state().about)
     }
 
     /// Since when it is away; nothing for one that is connected.
@@ -182,15 +212,14 @@ impl Editor {
         state.link.as_ref().is_some_and(Link::is_confined)
     }
 
-    /// Whether it is what is needed, for a request about this workspace.
+    /// Whether it is what is needed, in this workspace, which is named by its real path.
     pub(crate) fn fits(&self, need: &RuntimeNeed, workspace: &str) -> bool {
         let state = self.state();
         let about = &state.about;
-        let wanted = need.workspace.as_deref().unwrap_or(workspace);
         let kind = need.kind.as_ref().is_none_or(|kind| *kind == about.kind);
         let capability = need.capability.as_ref();
         let capable = capability.is_none_or(|name| about.capabilities.contains(name));
-        kind && capable && about.workspace == wanted
+        kind && capable && about.workspace == workspace
     }
 
     /// Whether it takes actions.
@@ -248,6 +277,10 @@ impl Editor {
             _ if confined => return Err(unproven()),
             _ => None,
         };
+        let facts = permit.facts();
+        let cwd = facts.command.as_ref().map(|command| &command.cwd);
+        let touched = facts.paths.iter().map(|fact| &fact.path).chain(cwd);
+        let paths = touched.cloned().collect();
         let (id, action, params) = permit.into_action();
         let deadline = deadline(&action, &params);
         let params = match wrapped {
@@ -262,12 +295,13 @@ impl Editor {
             id: id.clone(),
             action,
             params,
+            paths,
             confined,
             deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
         };
         let answer = link
             .socket
-            .timeout(deadline)
+            .timeout(deadline + LATE)
             .emit_with_ack::<_, Done>(EVENT_EXECUTE, &event)
             .map_err(|error| {
                 tracing::debug!(%error, "an action could not be sent to an editor");
@@ -276,9 +310,11 @@ impl Editor {
         let mut under_way = UnderWay {
             link: &link,
             id: Some(id),
+            answer: Some(Box::pin(answer)),
         };
         let answer = tokio::select! {
-            answer = answer => answer,
+            answer = under_way.answered() => answer,
+            () = tokio::time::sleep(deadline) => Err(AckError::Timeout),
             () = link.lost.cancelled() => {
                 under_way.id = None;
                 return Err(lost());
@@ -313,19 +349,50 @@ impl Editor {
     }
 }
 
-/// An action that an editor works on. Dropped, it is told to stop.
+type Answer = Pin<Box<AckStream<Done>>>;
+
+/// An action that an editor works on. Dropped, it is told to stop, and its answer is dropped too.
 struct UnderWay<'a> {
     link: &'a Link,
     id: Option<String>,
+    answer: Option<Answer>,
+}
+
+impl UnderWay<'_> {
+    /// Its answer, once.
+    async fn answered(&mut self) -> Result<Done, AckError> {
+        let Some(answer) = &mut self.answer else {
+            return Err(AckError::Timeout);
+        };
+        let answer = answer.await;
+        self.answer = None;
+        answer
+    }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        if let Some(id) = self.id.take()
-            && let Err(error) = self.link.socket.emit(EVENT_CANCEL, &CancelEvent { id })
-        {
+        let Some(id) = self.id.take() else {
+            return;
+        };
+        if let (Some(answer), Ok(here)) = (self.answer.take(), Handle::try_current()) {
+            here.spawn(drop_late(id.clone(), answer, self.link.lost.clone()));
+        }
+        if let Err(error) = self.link.socket.emit(EVENT_CANCEL, &CancelEvent { id }) {
             tracing::debug!(%error, "an editor could not be told to stop");
         }
+    }
+}
+
+/// Says so where an answer comes that nobody waits for.
+async fn drop_late(id: String, answer: Answer, lost: CancellationToken) {
+    tokio::select! {
+        answer = tokio::time::timeout(LATE, answer) => {
+            if let Ok(Ok(_) | Err(AckError::Decode(_))) = answer {
+                tracing::debug!(id, "an answer that came too late was dropped");
+            }
+        }
+        () = lost.cancelled() => {}
     }
 }
 
@@ -334,7 +401,12 @@ fn result(done: Done) -> Result<Box<RawValue>, Failure> {
         return serde_json::value::to_raw_value(&done.result)
             .map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()));
     }
-    let kind = serde_json::from_value(done.kind).unwrap_or(ErrorKind::Io);
+    let kind = match serde_json::from_value(done.kind) {
+        // Only the gate denies: it was allowed, and the editor would not.
+        Ok(ErrorKind::Denied) => ErrorKind::PermissionDenied,
+        Ok(kind) => kind,
+        Err(_) => ErrorKind::Io,
+    };
     let error = match done.error.is_empty() {
         true => "The editor could not do it and did not say why.".to_owned(),
         false => done.error,

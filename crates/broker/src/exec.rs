@@ -54,9 +54,16 @@ fn params(
             "The path of Ward's own program is not UTF-8, so that no editor can be told it.",
         )
     })?;
-    let mut argv: Vec<String> = [program, "exec", "--workspace", workspace, "--"]
-        .map(str::to_owned)
-        .to_vec();
+    // An editor that is killed can stop nothing any more.
+    let exec = [
+        program,
+        "exec",
+        "--until-parent-ends",
+        "--workspace",
+        workspace,
+        "--",
+    ];
+    let mut argv: Vec<String> = exec.map(str::to_owned).to_vec();
     // What the action sets is set inside. Outside, it could change what `ward exec` itself does.
     if !command.env.is_empty() {
         argv.extend(["env", "--"].map(str::to_owned));
@@ -130,7 +137,7 @@ mod tests {
             params(&here(), "/work", &asked, &as_asked).unwrap(),
             json!({
                 "argv": [
-                    "/usr/bin/ward", "exec", "--workspace", "/work", "--",
+                    "/usr/bin/ward", "exec", "--until-parent-ends", "--workspace", "/work", "--",
                     "env", "--", "-i=x", "WARD_SANDBOX_MINIMUM=none",
                     "sh", "-c", "cargo test -- --x",
                 ],

@@ -47,12 +47,42 @@ pub(crate) fn of(
                 .with("field", *field));
             }
         };
-        facts.paths.push(path_fact(workspace, given, *access));
+        let path = match name {
+            // They are about a link itself, as in the local runtime.
+            ActionName::FsDelete | ActionName::FsMove | ActionName::FsStat => {
+                kept(workspace, given)
+            }
+            _ => real(workspace, given),
+        };
+        facts.paths.push(fact(path, *access));
     }
-    if name == ActionName::TerminalRun || name == ActionName::TerminalOpen {
-        facts.command = Some(command(name, params, workspace)?);
+    match name {
+        ActionName::TerminalRun | ActionName::TerminalOpen => {
+            facts.command = Some(command(name, params, workspace)?);
+        }
+        ActionName::EditorRename => {
+            let others = others(params)?;
+            let others = others.map(|given| path_fact(workspace, given, Access::Write));
+            facts.paths.extend(others);
+        }
+        _ => {}
     }
     Ok(facts)
+}
+
+/// The files that change beside the one that is named first.
+fn others(params: &Value) -> Result<impl Iterator<Item = &str>, Failure> {
+    let misfit = || {
+        Failure::new(ErrorKind::InvalidParams, "`files` is a list of paths.").with("field", "files")
+    };
+    let files = match params.get("files") {
+        None => &[][..],
+        Some(files) => files.as_array().ok_or_else(misfit)?,
+    };
+    match files.iter().all(Value::is_string) {
+        true => Ok(files.iter().filter_map(Value::as_str)),
+        false => Err(misfit()),
+    }
 }
 
 /// The command as a person is shown it: all of it, or it is refused.
@@ -126,7 +156,10 @@ fn touched(name: ActionName) -> &'static [(&'static str, Access)] {
 }
 
 pub(crate) fn path_fact(workspace: &str, given: &str, access: Access) -> PathFact {
-    let path = real(workspace, given);
+    fact(real(workspace, given), access)
+}
+
+fn fact(path: PathBuf, access: Access) -> PathFact {
     let kind = std::fs::symlink_metadata(&path).ok().map(|found| {
         if found.is_dir() {
             EntryKind::Directory
@@ -152,6 +185,15 @@ const LINKS: usize = 40;
 /// Where a path leads: through links as far as it is there, by its words from there on.
 fn real(workspace: &str, given: &str) -> PathBuf {
     leads(by_words(&Path::new(workspace).join(given)), LINKS)
+}
+
+/// The same, but for a link at its own end, which is not followed.
+fn kept(workspace: &str, given: &str) -> PathBuf {
+    let path = by_words(&Path::new(workspace).join(given));
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => leads(parent.to_owned(), LINKS).join(name),
+        _ => path,
+    }
 }
 
 fn leads(path: PathBuf, links: usize) -> PathBuf {
@@ -217,6 +259,52 @@ mod tests {
         assert_eq!(path("nowhere/below"), below("fresh/below"));
         assert_eq!(path("loop"), below("work/loop"));
         assert_eq!(path("/etc/passwd"), "/etc/passwd");
+    }
+
+    #[test]
+    fn a_rename_is_decided_on_by_every_file_that_it_names() {
+        let written = |params: Value| {
+            let facts = of("editor.rename", &params, "/nowhere", "vscode")?;
+            let written = facts.paths.into_iter().map(|fact| (fact.path, fact.access));
+            Ok(written.collect::<Vec<_>>())
+        };
+        let to = |path: &str| (path.to_owned(), Access::Write);
+        let named = json!({"path": "a.ts", "name": "b"});
+        assert_eq!(written(named), Ok(vec![to("/nowhere/a.ts")]));
+        let more = json!({"path": "a.ts", "name": "b", "files": ["src/b.ts", "../c.ts"]});
+        let all = ["/nowhere/a.ts", "/nowhere/src/b.ts", "/c.ts"];
+        assert_eq!(written(more), Ok(all.map(to).to_vec()));
+        for files in [json!("b.ts"), json!([1]), json!(null)] {
+            let refused: Result<_, Failure> =
+                written(json!({"path": "a.ts", "name": "b", "files": files}));
+            assert_eq!(refused.unwrap_err().kind, ErrorKind::InvalidParams);
+        }
+    }
+
+    #[test]
+    fn who_moves_or_deletes_a_link_is_decided_on_by_the_link_and_not_by_what_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
+        std::fs::write(root.join("hook.sh"), "").unwrap();
+        std::os::unix::fs::symlink("../../hook.sh", root.join(".git/hooks/pre-commit")).unwrap();
+        std::os::unix::fs::symlink(".git/hooks", root.join("hooks")).unwrap();
+        let link = root.join(".git/hooks/pre-commit");
+        let given =
+            json!({"path": "hooks/pre-commit", "from": "hook.sh", "to": "hooks/pre-commit"});
+        let paths = |action: &str| -> Vec<PathBuf> {
+            let facts = of(action, &given, root.to_str().unwrap(), "vscode").unwrap();
+            facts
+                .paths
+                .into_iter()
+                .map(|fact| fact.path.into())
+                .collect()
+        };
+        for action in ["fs.delete", "fs.stat"] {
+            assert_eq!(paths(action), std::slice::from_ref(&link), "{action}");
+        }
+        assert_eq!(paths("fs.move"), [root.join("hook.sh"), link]);
+        assert_eq!(paths("fs.write"), [root.join("hook.sh")]);
     }
 
     #[test]

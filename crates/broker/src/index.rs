@@ -1,6 +1,7 @@
 //! What is registered, so that it is known after a restart.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use protocol::runtime::{PostRuntime, RuntimeInfo};
@@ -8,6 +9,8 @@ use protocol::{ErrorKind, Failure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::{Append, Expected, NewEvent, Seq, Store, StoreError, StreamName};
+
+use crate::former::{Former, Gone};
 
 /// How many events are read at a time.
 const PAGE: usize = 256;
@@ -26,12 +29,9 @@ pub(crate) struct About {
 
 impl From<&PostRuntime> for About {
     fn from(asked: &PostRuntime) -> Self {
-        let path = std::path::Path::new(&asked.workspace_path);
-        let real = path.canonicalize().ok();
-        let real = real.as_ref().and_then(|real| real.to_str());
         Self {
             kind: asked.kind.clone(),
-            workspace: real.unwrap_or(&asked.workspace_path).to_owned(),
+            workspace: real(&asked.workspace_path),
             workspace_name: asked.workspace_name.clone(),
             version: asked.version.clone(),
             extension_version: asked.extension_version.clone(),
@@ -51,6 +51,24 @@ impl From<&RuntimeInfo> for About {
             capabilities: info.capabilities.clone(),
         }
     }
+}
+
+/// A folder by its real path where it is on this machine, and without what means nothing in a path
+/// where it is not. Runtimes are known by it, and looked for by it.
+#[must_use]
+pub fn real(path: &str) -> String {
+    let path = Path::new(path);
+    let real = path.canonicalize().ok();
+    let real = real.filter(|real| real.to_str().is_some());
+    let real = real.unwrap_or_else(|| path.components().collect());
+    real.to_string_lossy().into_owned()
+}
+
+/// What stands in the stream.
+pub(crate) struct Read {
+    /// Id, person, what it is.
+    pub(crate) registered: Vec<(String, String, About)>,
+    pub(crate) former: Former,
 }
 
 /// The stream of registrations.
@@ -79,9 +97,10 @@ impl<S: Store> Index<S> {
         Ok(Self { store, stream })
     }
 
-    /// All that are registered: id, person, what they are.
-    pub(crate) async fn read(&self) -> Result<Vec<(String, String, About)>, Failure> {
+    /// All that are registered, and what is gone.
+    pub(crate) async fn read(&self) -> Result<Read, Failure> {
         let mut all = BTreeMap::new();
+        let mut former = Former::default();
         let mut after = Seq::START;
         loop {
             let events = self.store.read(&self.stream, after, PAGE).await;
@@ -93,17 +112,24 @@ impl<S: Store> Index<S> {
             for event in events {
                 match serde_json::from_value(event.data) {
                     Ok(Entry::Registered { id, person, about }) => {
+                        former.remove(&id);
                         all.insert(id, (person, about));
                     }
-                    Ok(Entry::Gone { id }) => drop(all.remove(&id)),
+                    Ok(Entry::Gone { id }) => {
+                        if let Some((person, about)) = all.remove(&id) {
+                            former.add(Gone::new(&id, &person, &about));
+                        }
+                    }
                     Err(error) => tracing::warn!(%error, "a registration cannot be read"),
                 }
             }
         }
         let all = all.into_iter();
-        Ok(all
-            .map(|(id, (person, about))| (id, person, about))
-            .collect())
+        let registered = all.map(|(id, (person, about))| (id, person, about));
+        Ok(Read {
+            registered: registered.collect(),
+            former,
+        })
     }
 
     pub(crate) async fn registered(

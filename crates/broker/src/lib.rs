@@ -15,7 +15,10 @@
 //! - A command that was decided on as confined is sent as a whole `ward exec` to an editor that has
 //!   shown to be on this machine, and to no other.
 //! - What was under way when a connection was lost ends as `runtime_lost`.
-//! - Messages, registrations and what waits of output have limits.
+//! - An id is one person's for ever. It is given again only to what is of the same kind, shows the
+//!   same folder and asks for it, and never while something else is connected under it.
+//! - Messages, registrations and what waits of output have limits; who has not said who they are can
+//!   send next to nothing.
 
 #![forbid(unsafe_code)]
 
@@ -24,9 +27,13 @@ mod choose;
 mod editor;
 mod exec;
 mod facts;
+mod former;
+mod hello;
 mod index;
 mod output;
 mod patched;
 
 pub use broker::{Authenticate, Broker, Known, LEASE, Layer, Options};
 pub use exec::Here;
+pub use hello::{Hello, is_for};
+pub use index::real;

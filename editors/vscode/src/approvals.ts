@@ -5,28 +5,17 @@ import * as vscode from "vscode";
 import type { Connection } from "./connection";
 import { message } from "./connection";
 import { setting } from "./find";
+import { inform, warn } from "./notice";
+import { about, type Asked } from "./question";
 import { Refused, type Ward } from "./ward";
 
-export interface Approval {
+export interface Approval extends Asked {
   id: string;
   digest: string;
-  action: string;
   action_id: string;
-  role: string;
-  workspace: string;
   session_id?: string;
-  facts: { command?: { line?: string; argv: string[] }; paths?: { path: string }[] };
-  subject: { about: string; host?: string };
-  rule: { reason: string; text: string };
   questions: { touch: string; why: string; pattern?: string }[];
-  params: Record<string, unknown>;
 }
-
-const WANTS: Record<string, string> = {
-  "fs.read": "read", "fs.list": "list", "fs.stat": "look at", "fs.glob": "look for files in", "fs.search": "search in", "fs.write": "write",
-  "fs.edit": "edit", "fs.patch": "patch", "fs.mkdir": "make the folder", "fs.move": "move", "fs.delete": "delete",
-  "terminal.run": "run", "terminal.open": "open a terminal with", "editor.open": "show", "editor.command": "run the editor's command", "editor.task": "run the task",
-};
 
 export class Approvals implements vscode.Disposable {
   #open = new Map<string, Approval>();
@@ -79,8 +68,7 @@ export class Approvals implements vscode.Disposable {
     this.#open.set(approval.id, approval);
     if (this.#told.has(approval.id)) return;
     this.#told.add(approval.id);
-    const ours = (vscode.workspace.workspaceFolders ?? []).some(({ uri }) => uri.fsPath === approval.workspace);
-    if (ours && !this.chatShows() && setting<boolean>("notifications")) void this.#notify(ward, approval);
+    if (this.connection.shows(approval.workspace) && !this.chatShows() && setting<boolean>("notifications")) void this.#notify(ward, approval);
   }
 
   /** What the chat asked while it was shown is asked here when it is hidden. */
@@ -88,25 +76,30 @@ export class Approvals implements vscode.Disposable {
     const { ward } = this.connection;
     if (!ward || !setting<boolean>("notifications")) return;
     for (const approval of this.#open.values()) {
-      if ((vscode.workspace.workspaceFolders ?? []).some(({ uri }) => uri.fsPath === approval.workspace)) void this.#notify(ward, approval);
+      if (this.connection.shows(approval.workspace)) void this.#notify(ward, approval);
     }
   }
 
   async #notify(ward: Ward, approval: Approval): Promise<void> {
+    const { text, whole } = about(approval);
     const longer = approval.questions.every(({ pattern }) => pattern !== undefined);
-    const answers = ["Allow once", ...(longer && approval.session_id ? ["This session"] : []), ...(longer ? ["Always here"] : []), "Deny"];
-    const chosen = await vscode.window.showWarningMessage(about(approval), ...answers, "Show");
+    // A yes is only offered to what is seen whole.
+    const yes = whole ? ["Allow once", ...(longer && approval.session_id ? ["This session"] : []), ...(longer ? ["Always here"] : [])] : [];
+    const chosen = await warn(text, ...yes, "Deny", "Show");
     if (chosen === undefined) return;
     if (chosen === "Show") {
       await vscode.commands.executeCommand("ward.showApprovals", approval);
       return;
     }
-    const scope = { "Allow once": "once", "This session": "session", "Always here": "workspace", Deny: "once" }[chosen];
+    const scope = chosen === "This session" ? "session" : chosen === "Always here" ? "workspace" : "once";
+    const patterns = scope === "once" ? undefined : await narrowed(approval, scope);
+    // Who thinks better of it is asked again.
+    if (scope !== "once" && !patterns) return this.#open.has(approval.id) ? this.#notify(ward, approval) : undefined;
     try {
-      await ward.call("POST", `/approvals/${approval.id}`, { decision: chosen === "Deny" ? "deny" : "allow", scope, digest: approval.digest });
+      await ward.call("POST", `/approvals/${approval.id}`, { decision: chosen === "Deny" ? "deny" : "allow", scope, patterns, digest: approval.digest });
     } catch (error) {
       const closed = error instanceof Refused && (error.kind === "closed" || error.status === 404);
-      void vscode.window.showInformationMessage(closed ? "Ward: that question was closed already." : `Ward: ${message(error)}`);
+      void inform(closed ? "Ward: that question was closed already." : `Ward: ${message(error)}`);
     }
   }
 
@@ -117,16 +110,19 @@ export class Approvals implements vscode.Disposable {
   }
 }
 
-/** The question in one line, its thing shortened but never hidden by what is in it. */
-function about({ role, action, facts, params, subject, rule, questions }: Approval): string {
-  const command = facts.command?.line ?? facts.command?.argv.join(" ");
-  const thing = subject.about === "host" ? subject.host : command ?? facts.paths?.map(({ path }) => path).join(", ") ?? params.command ?? params.task;
-  const verb = subject.about === "host" ? "reach the network at" : WANTS[action] ?? `do ${action}`;
-  const why = rule.reason || questions[0]?.why;
-  return `${visible(role)} wants to ${verb} ${visible(String(thing ?? ""))}${why ? ` (${visible(why)})` : ""}`;
-}
-
-function visible(text: string): string {
-  const shown = text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ");
-  return shown.length > 300 ? `${shown.slice(0, 300)}… (${text.length} characters)` : shown;
+/** What a longer yes is to cover, as the person has seen and perhaps narrowed it; nothing where they think better of it. */
+async function narrowed({ questions }: Approval, scope: "session" | "workspace"): Promise<string[] | undefined> {
+  const patterns: string[] = [];
+  for (const offered of new Set(questions.map(({ pattern }) => pattern ?? ""))) {
+    const pattern = await vscode.window.showInputBox({
+      title: scope === "session" ? "Ward: allowed until this session ends" : "Ward: always allowed in this workspace",
+      prompt: "From now on this is not asked about. Narrow it where you mean less; Escape gives nothing.",
+      value: offered,
+      ignoreFocusOut: true,
+      validateInput: (text) => (text.trim() === "" ? "Without a pattern nothing is allowed." : undefined),
+    });
+    if (pattern === undefined) return undefined;
+    patterns.push(pattern);
+  }
+  return patterns;
 }

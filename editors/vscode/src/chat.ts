@@ -46,10 +46,15 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     view.webview.options = { enableScripts: true, localResourceRoots: [this.#assets.folder, vscode.Uri.joinPath(this.context.extensionUri, "out")] };
     view.webview.onDidReceiveMessage((said: FromPage) => void this.#hear(said));
     view.onDidChangeVisibility(() => {
-      if (!view.visible) this.#hidden.fire();
+      if (view.visible) return;
+      // The editor lets go of the page; when it is shown again, it begins anew.
+      this.#ready = false;
+      this.#stopAll();
+      this.#hidden.fire();
     });
     view.onDidDispose(() => {
       this.#view = this.#shown = undefined;
+      this.#ready = false;
       this.#stopAll();
       this.#hidden.fire();
     });
@@ -77,7 +82,8 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
 
   #post(message: ToPage): void {
     if (this.#ready) void this.#view?.webview.postMessage(message);
-    else this.#later.push(message);
+    // An answer is for the page that asked; what the person wants is for the next one too.
+    else if (message.kind === "go" || message.kind === "add") this.#later.push(message);
   }
 
   async #draw(): Promise<void> {
@@ -183,10 +189,12 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
       }
       this.#post({ kind: "ended", id });
     } catch (error) {
-      if (!stop.signal.aborted) this.log.debug(`${method} ${path}: ${message(error)}`);
+      // Who stopped it does not wait for it.
+      if (stop.signal.aborted) return;
+      this.log.debug(`${method} ${path}: ${message(error)}`);
       this.#post({ kind: "failed", id, why: message(error) });
     } finally {
-      this.#under.delete(id);
+      if (this.#under.get(id) === stop) this.#under.delete(id);
     }
   }
 

@@ -1,12 +1,15 @@
 // This window as a runtime: one connection for each of its folders, registered with Ward, kept by
 // heartbeats, and made again by itself after it was lost.
 
+import { randomUUID } from "node:crypto";
+import { realpath } from "node:fs/promises";
 import * as vscode from "vscode";
 import { io, type Socket } from "socket.io-client";
 import { Actions } from "./actions";
 import { asFailure, type Acknowledgement } from "./failure";
-import { type Asking, Finder, isLoopback } from "./find";
-import { Refused, type Ward } from "./ward";
+import { type Asking, Finder } from "./find";
+import { isLoopback } from "./owner";
+import { beside, Refused, type Ward } from "./ward";
 
 export type State =
   | { at: "off" }
@@ -18,9 +21,16 @@ export type State =
 /** One folder's connection. */
 interface Link {
   folder: vscode.WorkspaceFolder;
+  /** Where it really is: the folder may be open by the name of a link. */
+  workspace: string;
   socket: Socket;
   runtimeId: string;
 }
+
+/** The ids that windows on a folder were given: a conversation is bound to one, and goes on where its window
+ *  is open again. Several windows on one folder share what is kept, so there are several. */
+const KEPT = "runtime ids";
+const MOST_KEPT = 8;
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 10_000;
@@ -28,8 +38,10 @@ const LONGEST_PAUSE = 10_000;
 export class Connection implements vscode.Disposable {
   #state: State = { at: "off" };
   #links: Link[] = [];
-  /** The ids that this window's folders had: they keep them. */
+  /** The ids that this window's folders have, or had: they keep them. */
   #ids = new Map<string, string>();
+  /** By this Ward tells this window from another on the same folder. */
+  #instance = randomUUID();
   /** Those whose commands Ward confines: this window is on its machine. */
   #confined = new Set<string>();
   #actions: Actions;
@@ -40,7 +52,7 @@ export class Connection implements vscode.Disposable {
 
   readonly onDidChange = this.#changed.event;
 
-  constructor(private readonly finder: Finder, private readonly log: vscode.LogOutputChannel, private readonly version: string) {
+  constructor(private readonly finder: Finder, private readonly log: vscode.LogOutputChannel, private readonly version: string, private readonly kept: vscode.Memento) {
     this.#actions = new Actions(log);
   }
 
@@ -55,6 +67,11 @@ export class Connection implements vscode.Disposable {
   /** The runtimes that this window is, by folder. */
   get runtimes(): { folder: vscode.WorkspaceFolder; runtimeId: string; confined: boolean }[] {
     return this.#links.map(({ folder, runtimeId }) => ({ folder, runtimeId, confined: this.#confined.has(runtimeId) }));
+  }
+
+  /** Whether this is one of the workspaces that this window shows. */
+  shows(workspace: string): boolean {
+    return this.#links.some((link) => link.workspace === workspace);
   }
 
   get capabilities(): string[] {
@@ -85,7 +102,6 @@ export class Connection implements vscode.Disposable {
     // It is taken off the list while its connection is still there.
     if (ward) await Promise.allSettled(links.map(({ runtimeId }) => ward.call("DELETE", `/runtimes/${runtimeId}`)));
     this.#close();
-    this.#ids.clear();
     this.#set({ at: "off" });
   }
 
@@ -123,8 +139,9 @@ export class Connection implements vscode.Disposable {
 
   async #link(ward: Ward, folder: vscode.WorkspaceFolder, signal: AbortSignal): Promise<{ link: Link; lease_s: number }> {
     const { url, token } = ward.address;
-    // It is made again by us: the Ward that comes back may be elsewhere.
-    const socket = io(url, { auth: { token }, transports: ["websocket", "polling"], reconnection: false, forceNew: true, timeout: 10_000 });
+    // It is made again by us: the Ward that comes back may be elsewhere. By polling first: for websockets whose
+    // other end has not said who it is Ward has few places, and anybody can sit on them.
+    const socket = io(url, { auth: { token }, transports: ["polling", "websocket"], reconnection: false, forceNew: true, timeout: 10_000 });
     try {
       await new Promise<void>((resolve, reject) => {
         socket.once("connect", resolve);
@@ -136,32 +153,39 @@ export class Connection implements vscode.Disposable {
       });
       socket.on("action:cancel", ({ id }: { id: string }) => this.#actions.cancel(id));
       socket.once("disconnect", () => this.#actions.cancelAll(folder));
-      const registered = await this.#register(ward, folder, socket);
-      return { link: { folder, socket, runtimeId: registered.runtime_id }, lease_s: registered.lease_s };
+      const workspace = await realpath(folder.uri.fsPath);
+      const registered = await this.#register(ward, { folder, workspace, socket });
+      return { link: { folder, workspace, socket, runtimeId: registered.runtime_id }, lease_s: registered.lease_s };
     } catch (error) {
       socket.close();
       throw error;
     }
   }
 
-  async #register(ward: Ward, folder: vscode.WorkspaceFolder, socket: Socket): Promise<{ runtime_id: string; lease_s: number }> {
-    const before = this.#ids.get(folder.uri.toString());
+  async #register(ward: Ward, { folder, workspace, socket }: Omit<Link, "runtimeId">): Promise<{ runtime_id: string; lease_s: number }> {
+    const name = folder.uri.toString();
+    const [own, kept] = [this.#ids.get(name), this.kept.get<Record<string, string[]>>(KEPT, {})];
+    const former = kept[name] ?? [];
     const registered = await ward.call<{ runtime_id: string; lease_s: number; socket?: string }>("POST", "/runtimes", {
       socket_id: socket.id,
       kind: "vscode",
-      workspace_path: await realFolder(folder),
+      workspace_path: workspace,
       workspace_name: folder.name,
       version: vscode.version,
       extension_version: this.version,
       capabilities: this.capabilities,
-      ...(before !== undefined && { runtime_id: before }),
+      instance: this.#instance,
+      ...(own !== undefined && { runtime_id: own }),
+      former_ids: former,
     });
-    this.#ids.set(folder.uri.toString(), registered.runtime_id);
+    const id = registered.runtime_id;
+    this.#ids.set(name, id);
+    if (!former.includes(id)) await this.kept.update(KEPT, { ...kept, [name]: [id, ...former].slice(0, MOST_KEPT) });
     this.#confined.delete(registered.runtime_id);
     // Another machine's Ward names a socket of its own.
     if (registered.socket !== undefined && isLoopback(ward.address.url)) {
       try {
-        await ward.beside(registered.socket, "POST", `/runtimes/${registered.runtime_id}/here`);
+        await beside(registered.socket, ward.address.token, "POST", `/runtimes/${registered.runtime_id}/here`);
         this.#confined.add(registered.runtime_id);
       } catch (error) {
         this.log.info(`commands are not confined here: ${message(error)}`);
@@ -179,7 +203,7 @@ export class Connection implements vscode.Disposable {
         if (error instanceof Refused && link.socket.connected) {
           // Ward does not know it any more: it is made known again.
           try {
-            link.runtimeId = (await this.#register(ward, link.folder, link.socket)).runtime_id;
+            link.runtimeId = (await this.#register(ward, link)).runtime_id;
             continue;
           } catch {
             // Below.
@@ -245,11 +269,6 @@ function connectable(): vscode.WorkspaceFolder[] {
   const here = all.filter(({ uri }) => uri.scheme === "file");
   if (here.length === 0) throw new Error(`This window shows a virtual workspace (${all[0]?.uri.scheme}:). Agents act in folders on a disk: clone it, or open it over a remote connection.`);
   return here;
-}
-
-async function realFolder(folder: vscode.WorkspaceFolder): Promise<string> {
-  const { realpath } = await import("node:fs/promises");
-  return realpath(folder.uri.fsPath);
 }
 
 function sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -12,8 +12,8 @@ export interface Edit {
 /** All edits in order, each on the result of the one before; all or none. */
 export function applied(text: string, edits: readonly Edit[], path: string): string {
   if (edits.length === 0) throw new Failure("invalid_params", "`edits` of fs.edit is empty. Give at least one {old, new}.");
-  // Who writes an edit does not see which line ends the file has.
-  const crlf = text.includes("\r\n");
+  // Who writes an edit does not see which line ends the file has. Where it has several kinds, they have to.
+  const crlf = endsOf(text) === "crlf";
   const fit = (piece: string) => (crlf && !piece.includes("\r") ? piece.replaceAll("\n", "\r\n") : piece);
   let now = text;
   for (const [index, edit] of edits.entries()) {
@@ -29,6 +29,20 @@ export function applied(text: string, edits: readonly Edit[], path: string): str
   }
   if (now === text) throw new Failure("invalid_params", `The edits leave ${path} as it is.`);
   return now;
+}
+
+export type Ends = "none" | "lf" | "crlf" | "mixed";
+
+/** How the lines of a text end. A buffer has one kind of end, and makes one of the others where it is opened. */
+export function endsOf(text: string): Ends {
+  const kinds = new Set(text.match(/\r\n|\r|\n/g));
+  if (kinds.size === 0) return "none";
+  return kinds.size > 1 || kinds.has("\r") ? "mixed" : kinds.has("\n") ? "lf" : "crlf";
+}
+
+/** A text by its lines, however they end. */
+export function lined(text: string): string {
+  return text.replace(/\r\n?/g, "\n");
 }
 
 /** A change of whole lines: those from `start` up to `end` (from 0, `end` not among them) become `text`. */

@@ -6,7 +6,9 @@ import { Approvals, type Approval } from "./approvals";
 import { Chat } from "./chat";
 import { Connection, message } from "./connection";
 import { Finder, setting } from "./find";
+import { fail, inform } from "./notice";
 import type { Here } from "./placed";
+import { unlinked } from "./question";
 import { Acting, Status } from "./status";
 
 interface Runtime {
@@ -28,7 +30,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Ward", { log: true });
   const finder = new Finder(context, log);
   const { version } = context.extension.packageJSON as { version: string };
-  const connection = new Connection(finder, log, version);
+  const connection = new Connection(finder, log, version, context.workspaceState);
   const status = new Status();
   const acting = new Acting();
   let chosen: Chosen | undefined = context.workspaceState.get(CHOSEN);
@@ -74,7 +76,7 @@ export function activate(context: vscode.ExtensionContext): void {
         return await run(...args);
       } catch (error) {
         log.error(`${name}: ${message(error)}`);
-        const action = await vscode.window.showErrorMessage(message(error).replace(/^(?!Ward )/, "Ward: "), "Settings", "Log");
+        const action = await fail(message(error).replace(/^(?!Ward )/, "Ward: "), "Settings", "Log");
         if (action === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "ward.");
         if (action === "Log") log.show();
         return undefined;
@@ -83,7 +85,7 @@ export function activate(context: vscode.ExtensionContext): void {
     context.subscriptions.push(vscode.commands.registerCommand(name, guarded));
   };
 
-  const connect = () => vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: "Ward: connecting" }, () => connection.connect("may ask"));
+  const connect = () => connection.connect("may ask");
 
   command("ward.connect", async () => {
     await connect();
@@ -101,7 +103,7 @@ export function activate(context: vscode.ExtensionContext): void {
   command("ward.runSelection", async () => {
     const about = selected();
     if (!about) throw new Error("Nothing is selected. Select some lines of a file in this window first.");
-    const task = await vscode.window.showInputBox({ title: "Run Selection with Agent", prompt: `What shall the agent do with ${about.where}?`, placeHolder: "explain it, add a test, mend it …" });
+    const task = await vscode.window.showInputBox({ title: "Run Selection with Agent", prompt: unlinked(`What shall the agent do with ${about.where}?`), placeHolder: "explain it, add a test, mend it …" });
     if (!task?.trim()) return;
     const ward = await connect();
     const { session_id } = await ward.call<{ session_id: string }>("POST", "/sessions", {
@@ -129,7 +131,7 @@ export function activate(context: vscode.ExtensionContext): void {
     for (const { folder } of mine) {
       const workspace = await real(folder.uri.fsPath);
       items.push({ label: `$(server) The local runtime: ${folder.name}`, description: "confined by the sandbox, outside this editor", choice: { runtime: "local", workspace, where: "the local runtime" } });
-      items.push({ label: `$(vm) Whichever window shows ${folder.name}`, description: "found when a conversation begins, and again when a window comes back", choice: { runtime: { kind: "vscode", workspace }, workspace, where: `a window on ${folder.name}` } });
+      items.push({ label: `$(vm) Whichever window shows ${folder.name}`, description: "looked for as a conversation begins, and again", choice: { runtime: { kind: "vscode", workspace }, workspace, where: `a window on ${folder.name}` } });
     }
     for (const other of runtimes) {
       if (other.kind === "local" || ids.has(other.runtime_id)) continue;
@@ -140,7 +142,7 @@ export function activate(context: vscode.ExtensionContext): void {
     const { runtime } = picked.choice;
     const isHere = typeof runtime === "string" && ids.has(runtime);
     chosen = isHere && mine.length === 1 ? undefined : picked.choice;
-    // The ids of windows do not outlive them.
+    // Another window is chosen for as long as this one is open.
     await context.workspaceState.update(CHOSEN, chosen?.runtime === "local" || typeof chosen?.runtime === "object" ? chosen : undefined);
     shown();
   });
@@ -148,7 +150,7 @@ export function activate(context: vscode.ExtensionContext): void {
   command("ward.forgetToken", async () => {
     const { url } = (connection.ward ?? (await finder.find("quiet"))).address;
     await finder.forgetToken(url);
-    void vscode.window.showInformationMessage(`Ward: the token for ${url} is forgotten.`);
+    void inform(`Ward: the token for ${url} is forgotten.`);
   });
 
   void vscode.commands.executeCommand("setContext", "ward.connected", false);
@@ -196,10 +198,10 @@ async function showStatus(connection: Connection, approvals: Approvals, finder: 
   if (state.at === "connected") {
     items.push(line("$(pass) Connected", `${state.ward.address.url}${finder.startedHere ? ", started by this window" : ""}`));
     for (const { folder, runtimeId } of connection.runtimes) items.push(line(`$(folder) ${folder.name}`, `runtime ${runtimeId}`, folder.uri.fsPath));
-    items.push(line("$(list-unordered) Agents can do here", connection.capabilities.join(", ")));
+    items.push(line("$(list-unordered) Agents can do here", "files, commands, and what only an editor can", connection.capabilities.filter((name) => name.startsWith("editor.")).map((name) => name.slice("editor.".length)).join(", ")));
     const confined = connection.runtimes.every((one) => one.confined);
     items.push(confined
-      ? line("$(lock) Commands are confined", "agents run them in Ward's sandbox; in full mode, in this window's terminal", "The editor's own commands and tasks are not confined: they ask.")
+      ? line("$(lock) Commands are confined", "they run in Ward's sandbox, without network", "In full mode they run in this window's terminal. The editor's own commands and tasks ask.")
       : line("$(unlock) Not confined", "this window's terminal, tasks and commands count as full mode: they ask"));
   } else if (state.at === "lost") items.push(line("$(sync) Reconnecting", `try ${state.tries}`, state.why));
   else if (state.at === "failed") items.push(line("$(warning) Not connected", "", state.why));

@@ -3,15 +3,22 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import * as vscode from "vscode";
-import { type Address, Ward } from "./ward";
+import { isLoopback, near, stranger } from "./owner";
+import { type Address, beside, Ward } from "./ward";
 
 const USUAL = "http://127.0.0.1:3000";
 const START_MS = 30_000;
+/** For how long another Ward, which was started meanwhile, may take to be there. */
+const MEANWHILE_MS = { "may ask": 10_000, quiet: START_MS };
+const LOOK_MS = 250;
 
 /** Whether the person is there to be asked. */
 export type Asking = "may ask" | "quiet";
+
+/** The Ward that was started ended at once. */
+class Ended extends Error {}
 
 export class Finder implements vscode.Disposable {
   #child: ChildProcess | undefined;
@@ -21,7 +28,7 @@ export class Finder implements vscode.Disposable {
 
   /** A Ward that answers, and takes the token. */
   async find(asking: Asking): Promise<Ward> {
-    const url = (await this.#running()) ?? (await this.#start());
+    const url = (await this.#running()) ?? (await this.#start().catch((error: unknown) => this.#meanwhile(error, asking)));
     return new Ward(await this.#withToken(url, asking));
   }
 
@@ -37,19 +44,36 @@ export class Finder implements vscode.Disposable {
       if (await answers(set)) return set;
       throw new Error(`No Ward answers at ${set}, which the setting ward.url names. Start it with \`ward serve\`, or change the setting.`);
     }
-    // One that this window started, one that another window of this editor started, the usual one.
-    for (const url of [this.#started, await this.#noted(), USUAL]) if (url !== undefined && (await answers(url))) return url;
+    // One that this window started, one that another window of this editor started, the one that owns the
+    // data folder wherever it listens, the usual one.
+    for (const find of [() => this.#started, () => this.#noted(), ofDataFolder, () => USUAL]) {
+      const url = await find();
+      if (url !== undefined && (await answers(url))) return url;
+    }
     return undefined;
+  }
+
+  /** Windows that open at the same moment each start a Ward, and one of these gets the data folder: that one is
+   *  waited for. */
+  async #meanwhile(error: unknown, asking: Asking): Promise<string> {
+    if (!(error instanceof Ended)) throw error;
+    for (const end = Date.now() + MEANWHILE_MS[asking]; Date.now() < end; ) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      const url = await this.#running();
+      if (url !== undefined) return url;
+    }
+    throw error;
   }
 
   async #start(): Promise<string> {
     const program = setting<string>("path");
     const folder = vscode.workspace.workspaceFolders?.find(({ uri }) => uri.scheme === "file")?.uri.fsPath;
     if (!setting<boolean>("start")) throw new Error(`No Ward runs at ${USUAL}. Start it with \`ward serve\`, or set ward.start.`);
-    const args = ["serve", "--no-open", "--addr", "127.0.0.1:0", ...(folder ? ["--workspace", folder] : [])];
+    // It ends with its standard input, so also where this process is killed.
+    const args = ["serve", "--no-open", "--until-stdin-ends", "--addr", "127.0.0.1:0", ...(folder ? ["--workspace", folder] : [])];
     this.log.info(`starts ${program} ${args.join(" ")}`);
     this.#end();
-    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], cwd: folder ?? homedir() });
+    const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"], cwd: folder ?? homedir() });
     this.#child = child;
     const url = await new Promise<string>((resolve, reject) => {
       let said = "";
@@ -69,7 +93,7 @@ export class Finder implements vscode.Disposable {
         clearTimeout(timer);
         this.log.info(`Ward ended with ${code}`);
         if (this.#child === child) this.#child = this.#started = undefined;
-        fail(said.trim().split("\n").slice(-3).join(" ") || `it ended with ${code}.`);
+        reject(new Ended(`Ward could not be started (${program}): ${ending(said) || `it ended with ${code}.`}`));
       });
     }).catch((error: unknown) => {
       if (this.#child === child) this.#end();
@@ -102,38 +126,35 @@ export class Finder implements vscode.Disposable {
   }
 
   async #withToken(url: string, asking: Asking): Promise<Address> {
-    const kept = await this.context.secrets.get(secret(url));
-    if (kept !== undefined && (await takes({ url, token: kept }))) return { url, token: kept };
-    // This machine's token goes to this machine only.
-    if (isLoopback(url)) {
-      const token = (await readFile(join(configHome(), "ward", "token"), "utf8").catch(() => "")).trim();
+    const owner = await stranger(url);
+    const kept = await this.context.secrets.get(secret(url, owner));
+    if (kept !== undefined && (await takes({ url, token: kept, owner }))) return { url, token: kept, owner };
+    // This machine's token goes to this machine only, and to none of its other users.
+    if (isLoopback(url) && owner === undefined) {
+      const token = await ownToken();
       if (token !== "" && (await takes({ url, token }))) return { url, token };
     }
     if (asking === "may ask") {
-      const token = await this.askToken(url);
-      if (token !== undefined) return { url, token };
+      const address = await this.askToken(url);
+      if (address !== undefined) return address;
     }
     throw new Error(`Ward at ${url} needs a token. \`ward tokens add --person NAME\` makes one; Ward: Set Token… keeps it.`);
   }
 
   /** Asks for a token until one is taken, and keeps it. */
-  async askToken(url?: string): Promise<string | undefined> {
-    const at = url ?? (await this.#running());
-    if (at === undefined) throw new Error("No Ward runs that a token could be for.");
-    const token = await vscode.window.showInputBox({
-      title: "Ward",
-      prompt: `Your token for ${at}. It is kept in the editor's secret storage.`,
-      password: true,
-      ignoreFocusOut: true,
-      validateInput: async (value) => (value.trim() === "" || (await takes({ url: at, token: value.trim() })) ? undefined : "Ward does not take this token."),
-    });
-    if (!token?.trim()) return undefined;
-    await this.context.secrets.store(secret(at), token.trim());
-    return token.trim();
+  async askToken(given?: string): Promise<Address | undefined> {
+    const url = given ?? (await this.#running());
+    if (url === undefined) throw new Error("No Ward runs that a token could be for.");
+    const owner = await stranger(url);
+    const whose = owner === undefined ? "" : ` Another user of this machine (uid ${owner}) answers there: go on only where you know that Ward to be theirs.`;
+    const token = await entered(`Your token for ${url}. It is kept in the editor's secret storage.${whose}`, (token) => takes({ url, token, owner }));
+    if (token === undefined) return undefined;
+    await this.context.secrets.store(secret(url, owner), token);
+    return { url, token, owner };
   }
 
   async forgetToken(url: string): Promise<void> {
-    await this.context.secrets.delete(secret(url));
+    await this.context.secrets.delete(secret(url, await stranger(url)));
   }
 
   #end(): void {
@@ -147,20 +168,67 @@ export class Finder implements vscode.Disposable {
   }
 }
 
+/** A token that is taken, or nothing. It is tried when it was entered, never while it is written: each try
+ *  with a wrong one counts. */
+async function entered(prompt: string, taken: (token: string) => Promise<boolean>): Promise<string | undefined> {
+  const box = vscode.window.createInputBox();
+  Object.assign(box, { title: "Ward", prompt, password: true, ignoreFocusOut: true });
+  try {
+    return await new Promise<string | undefined>((resolve) => {
+      box.onDidHide(() => resolve(undefined));
+      box.onDidChangeValue(() => (box.validationMessage = undefined));
+      box.onDidAccept(async () => {
+        const token = box.value.trim();
+        if (token === "" || box.busy) return;
+        box.busy = true;
+        if (await taken(token)) resolve(token);
+        else box.validationMessage = "Ward does not take this token.";
+        box.busy = false;
+      });
+      box.show();
+    });
+  } finally {
+    box.dispose();
+  }
+}
+
 export function setting<T>(name: string): T {
   return vscode.workspace.getConfiguration("ward").get<T>(name) as T;
 }
 
-function secret(url: string): string {
-  return `token ${new URL(url).origin}`;
+/** Whose Ward it is belongs to the name: a token that was kept for one user's goes to no other's. */
+function secret(url: string, owner: number | undefined): string {
+  return `token ${new URL(url).origin}${owner === undefined ? "" : ` of ${owner}`}`;
 }
 
-function configHome(): string {
-  return process.env.XDG_CONFIG_HOME || join(homedir(), ".config");
+/** Why it ended, in its own words; but what it advises is for a command line. */
+function ending(said: string): string {
+  const why = said.trim().split("\n").slice(-3).join(" ");
+  const held = /The data folder .* is in use by .*?, process \d+/.exec(why);
+  return held ? `${held[0]}, and where that one answers cannot be seen. Set ward.url to its address.` : why;
 }
 
-export function isLoopback(url: string): boolean {
-  return ["127.0.0.1", "localhost", "[::1]"].includes(new URL(url).hostname);
+/** Ward's folder among those of this kind; a relative path in the variable is ignored, as Ward does. */
+function folder(variable: string, belowHome: string): string {
+  const named = process.env[variable];
+  return join(named !== undefined && isAbsolute(named) ? named : join(homedir(), belowHome), "ward");
+}
+
+/** The token of this machine; empty where there is none. */
+async function ownToken(): Promise<string> {
+  return (await readFile(join(folder("XDG_CONFIG_HOME", ".config"), "token"), "utf8").catch(() => "")).trim();
+}
+
+/** Where the Ward listens that owns the data folder, as it says over its own socket there. */
+async function ofDataFolder(): Promise<string | undefined> {
+  const token = await ownToken();
+  if (token === "") return undefined;
+  try {
+    const { address } = await beside<{ address?: string }>(join(folder("XDG_DATA_HOME", ".local/share"), "ward.sock"), token, "GET", "/healthz");
+    return address === undefined ? undefined : `http://${near(address)}`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a Ward is there. */

@@ -15,6 +15,7 @@ export function pageOf(html: string): Page | undefined {
   return script && style ? { script, style, preload: all(/<link rel="modulepreload" href="\/assets\/([^"]+)"/g) } : undefined;
 }
 
+/** What a script imports, also what it imports later. Other words that look like a file's name are none. */
 export function importsOf(script: string): string[] {
-  return [...script.matchAll(/["']\.\/([\w-]+\.js)["']/g)].map((found) => found[1] ?? "");
+  return [...script.matchAll(/(?:\bfrom|\bimport|\bimport\()\s*["']\.\/([\w-]+\.js)["']/g)].map((found) => found[1] ?? "");
 }

@@ -57,6 +57,12 @@ export async function inside(roots: readonly string[], given: string, last: Last
   return { real: found, shown: shownFrom(bases[0] ?? base, found) };
 }
 
+/** Refuses what leads elsewhere than where it led when it was decided on. */
+export function decidedOn(decided: readonly string[] | undefined, given: string, found: string): void {
+  if (decided === undefined || decided.includes(found)) return;
+  throw new Failure("changed", `${given} leads to ${found}, and that is not what was decided on. Look again; where it is right, ask for ${found} itself.`);
+}
+
 export function shownFrom(base: string, path: string): string {
   return isInside(base, path) ? relative(base, path) || "." : path;
 }

@@ -1,23 +1,27 @@
 // How a command is written for the shell that runs in a terminal: pure.
 
-/** Words that would change the person's own shell, or end it. */
-const OWN = new Set([
-  "exit", "logout", "exec", "cd", "pushd", "popd", "export", "unset", "set", "shopt", "source", ".", "alias", "unalias",
-  "eval", "trap", "umask", "ulimit", "return", "history", "fc", "bind", "builtin", "command", "declare", "typeset", "local", "readonly",
-  "read", "wait", "fg", "bg", "jobs", "disown", "hash", "enable", "let", "setopt", "unsetopt", "autoload",
-]);
-
+/** A word for any shell that is like sh. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A word for a shell that [`quotes`], always on one line: VS Code finds the end of a command that is typed
+ *  in several lines by the lines that it sees in the terminal, and now and then never does. */
+function quotedOnOneLine(word: string): string {
+  // Not every shell leaves alone what stands without quotes.
+  if (!word.includes("\n")) return `'${word.replaceAll("'", `'\\''`)}'`;
+  const escaped = word.replace(/[\\']/g, "\\$&").replaceAll("\n", "\\n");
+  // Nor does each leave a `!` alone here.
+  return `$'${escaped.replaceAll("!", "\\041")}'`;
 }
 
 export function lineOf(argv: readonly string[]): string {
   return argv.map(quoted).join(" ");
 }
 
-/** Shells that take a word as [`quoted`] writes it, whatever is in it. */
+/** Shells that take a word as it is written here, whatever is in it. */
 export function quotes(shell: string): boolean {
-  return ["bash", "zsh", "sh", "dash", "ksh"].includes(shell);
+  return ["bash", "zsh", "ksh"].includes(shell);
 }
 
 /** Whether a shell would only read it: a control character is a key that is pressed. */
@@ -25,10 +29,8 @@ export function printable(line: string): boolean {
   return !/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(line);
 }
 
-/** The line as it is typed. It was decided on as `sh -c LINE`: what means the same in every shell is
- *  typed as it is, everything else goes to sh. */
+/** The line as it is typed: it was decided on as `sh -c LINE`, and what the person's shell calls by the same
+ *  names (aliases, functions, its own words) is something else. */
 export function typed(line: string): string {
-  const first = line.trim().split(/\s/)[0] ?? "";
-  const simple = /^[\w@%+:,./ -]+$/.test(line) && !OWN.has(first) && first !== "" && !first.startsWith("-");
-  return simple ? line.trim() : `sh -c ${quoted(line)}`;
+  return `sh -c ${quotedOnOneLine(line)}`;
 }

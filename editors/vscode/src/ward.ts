@@ -3,10 +3,13 @@
 import { stat } from "node:fs/promises";
 import { request } from "node:http";
 import { basename } from "node:path";
+import { stranger } from "./owner";
 
 export interface Address {
   url: string;
   token: string;
+  /** The other user of this machine whose Ward it is, which the person has given a token for. */
+  owner?: number | undefined;
 }
 
 /** Ward said no, and why. */
@@ -25,10 +28,13 @@ export class Ward {
   constructor(readonly address: Address) {}
 
   /** Any request; the token goes with it, and nowhere else. */
-  ask(path: string, init: RequestInit = {}): Promise<Response> {
+  async ask(path: string, init: RequestInit = {}): Promise<Response> {
+    const { url, owner } = this.address;
+    const now = await stranger(url);
+    if (now !== owner) throw new Error(`${url} is ${now === undefined ? "another user's no longer" : `answered by another user of this machine (uid ${now}) now`}. Nothing was sent there.`);
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${this.address.token}`);
-    return fetch(this.address.url + path, { ...init, headers, redirect: "error" });
+    return fetch(url + path, { ...init, headers, redirect: "error" });
   }
 
   async call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
@@ -42,23 +48,6 @@ export class Ward {
       throw new Refused(response.status, said.kind ?? "", said.error ?? `Ward answered ${response.status}.`);
     }
     return (response.status === 204 ? undefined : await response.json()) as T;
-  }
-
-  /** The same over Ward's own socket, which shows that this is on its machine. */
-  async beside(socket: string, method: string, path: string): Promise<void> {
-    // The token goes to a Ward of this user's own and to nobody else.
-    const there = await stat(socket);
-    if (basename(socket) !== "ward.sock" || !there.isSocket() || there.uid !== process.getuid?.()) throw new Error(`${socket} is no socket of a Ward of yours.`);
-    await new Promise<void>((resolve, reject) => {
-      const asked = request({ socketPath: socket, method, path, headers: { host: "ward.sock", authorization: `Bearer ${this.address.token}` }, timeout: 5000 }, (response) => {
-        response.resume();
-        if (response.statusCode === 200) resolve();
-        else reject(new Error(`Ward answered ${response.statusCode}.`));
-      });
-      asked.once("timeout", () => asked.destroy(new Error("Ward did not answer.")));
-      asked.once("error", reject);
-      asked.end();
-    });
   }
 
   /** Events until the connection ends, or nothing was heard for too long: Ward shows every 15 s that it is there. */
@@ -85,4 +74,26 @@ export class Ward {
       silent.abort();
     }
   }
+}
+
+/** A request over a Ward's own socket, which shows that this is on its machine. */
+export async function beside<T>(socket: string, token: string, method: string, path: string): Promise<T> {
+  // The token goes to a Ward of this user's own and to nobody else.
+  const there = await stat(socket);
+  if (basename(socket) !== "ward.sock" || !there.isSocket() || there.uid !== process.getuid?.()) throw new Error(`${socket} is no socket of a Ward of yours.`);
+  return new Promise<T>((resolve, reject) => {
+    const asked = request({ socketPath: socket, method, path, headers: { host: "ward.sock", authorization: `Bearer ${token}` }, timeout: 5000 }, async (response) => {
+      try {
+        let said = "";
+        for await (const bytes of response.setEncoding("utf8")) said += bytes;
+        if (response.statusCode !== 200) throw new Error(`Ward answered ${response.statusCode}.`);
+        resolve(JSON.parse(said) as T);
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+    asked.once("timeout", () => asked.destroy(new Error("Ward did not answer.")));
+    asked.once("error", reject);
+    asked.end();
+  });
 }

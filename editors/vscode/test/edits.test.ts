@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applied, hunks, patched, unified } from "../src/edits";
+import { applied, endsOf, hunks, lined, patched, unified } from "../src/edits";
 import { Failure } from "../src/failure";
 
 const fails = (kind: string, run: () => unknown) => assert.throws(run, (error) => error instanceof Failure && error.kind === kind);
@@ -22,6 +22,16 @@ test("what does not occur, occurs twice or changes nothing is refused, and so is
 
 test("in a file with CRLF an edit that was written with LF fits, and keeps CRLF", () => {
   assert.equal(applied("a\r\nb\r\nc\r\n", [{ old: "a\nb\n", new: "x\ny\n" }], "f"), "x\r\ny\r\nc\r\n");
+});
+
+test("where the line ends are mixed, an edit has to name them, and all others stay as they are", () => {
+  fails("no_match", () => applied("a\r\nb\r\nc\n", [{ old: "a\nb", new: "x" }], "f"));
+  assert.equal(applied("a\r\nb\r\nc\n", [{ old: "b", new: "x\ny" }], "f"), "a\r\nx\ny\r\nc\n");
+});
+
+test("how lines end is told, and a lone carriage return is an end that no buffer has", () => {
+  assert.deepEqual(["", "a", "a\nb\n", "a\r\nb", "a\nb\r\n", "a\r", "a\r\r\n"].map(endsOf), ["none", "none", "lf", "crlf", "mixed", "mixed", "mixed"]);
+  assert.equal(lined("a\nb\r\nc\rd\r\r\n"), "a\nb\nc\nd\n\n");
 });
 
 test("a replacement is taken by its letters, not as a pattern", () => {

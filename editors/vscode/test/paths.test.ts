@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Failure } from "../src/failure";
-import { inside, isInside } from "../src/paths";
+import { decidedOn, inside, isInside } from "../src/paths";
 
 async function scene() {
   const root = await realpath(await mkdtemp(join(tmpdir(), "ward-paths-")));
@@ -72,4 +72,17 @@ test("a name that only begins like the folder is outside", () => {
   assert.equal(isInside("/work", "/work-not"), false);
   assert.equal(isInside("/work", "/work/..x"), true);
   assert.equal(isInside("/work", "/work"), true);
+});
+
+test("a path that leads elsewhere than when it was decided on is refused", async () => {
+  const { work } = await scene();
+  await writeFile(join(work, "plain"), "x");
+  await symlink("plain", join(work, "alias"));
+  const { real } = await inside([work], "alias");
+  decidedOn([join(work, "plain")], "alias", real);
+  // Between the decision and now, somebody made a link of it.
+  assert.throws(() => decidedOn([join(work, "alias")], "alias", real), (error: Failure) => error.kind === "changed" && error.message.includes(join(work, "plain")));
+  assert.throws(() => decidedOn([], "alias", real), Failure);
+  // A Ward that does not say what it decided on.
+  decidedOn(undefined, "alias", real);
 });

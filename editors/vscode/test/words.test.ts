@@ -2,15 +2,21 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { allowed } from "../src/allow";
+import { listeners, stranger } from "../src/owner";
 import { importsOf, pageOf } from "../src/page";
 import { placed } from "../src/placed";
+import { about, type Asked, unlinked, visible } from "../src/question";
 import { matcher } from "../src/search";
 import { lineOf, printable, quotes, typed } from "../src/shell";
 
-test("a plain command is typed as it is; one that could change the person's shell goes to sh", () => {
-  assert.equal(typed("cargo test --all"), "cargo test --all");
+test("every command goes to sh, so that no name of the person's shell stands for another", () => {
+  assert.equal(typed("cargo test --all"), "sh -c 'cargo test --all'");
+  assert.equal(typed("=ls"), "sh -c '=ls'");
   assert.equal(typed("exit 3"), "sh -c 'exit 3'");
   assert.equal(typed("cd src"), "sh -c 'cd src'");
   assert.equal(typed("A=1 env"), "sh -c 'A=1 env'");
@@ -18,15 +24,17 @@ test("a plain command is typed as it is; one that could change the person's shel
 });
 
 test("what is typed does in bash what sh -c does with the line", () => {
-  for (const line of ["echo 'a  b' \"$HOME\" `echo c`", "printf '%s\\n' \"it's\" '!' '\\'", "exit 3", "echo a\necho b", "echo $((1+2)); false || echo d"]) {
+  for (const line of ["echo 'a  b' \"$HOME\" `echo c`", "printf '%s\\n' \"it's\" '!' '\\'", "exit 3", "echo a\necho b", "printf '%s|' 'it'\\''s' 'a\nb!c' \"x\\\\y\"\nexit 5", "echo $((1+2)); false || echo d", "if true", "ll", "echo a |", "time", "echo 'it''s' '!!' =ls ~ {a,b}"]) {
+    assert.ok(!typed(line).includes("\n"), "it is one line");
     const run = (shell: string, text: string) => {
       try {
-        return `${execFileSync(shell, ["-c", text])}0`;
+        return `${execFileSync(shell, ["-c", text], { stdio: "pipe" })}0`;
       } catch (error) {
         return `${(error as { stdout: Buffer }).stdout}${(error as { status: number }).status}`;
       }
     };
-    assert.equal(run("bash", typed(line)), run("sh", line));
+    const person = "shopt -s expand_aliases\nalias echo='echo aliased' ll='exit 9'\nprintf() { exit 8; }\n";
+    assert.equal(run("bash", person + typed(line)), run("sh", line), line);
   }
 });
 
@@ -35,7 +43,7 @@ test("what would press keys in a shell, or be read otherwise by it, is not typed
   // Ctrl-C would drop the quote that is open, and the rest would be the person's own command.
   for (const line of ["echo a\x03rm -r b", "echo \ta", "\x1b[A", "a\rb", "\x15", "\x9b", "\x7f"]) assert.ok(!printable(line), JSON.stringify(line));
   // In fish a backslash before a quote is a quote; PowerShell doubles them.
-  assert.deepEqual(["bash", "zsh", "fish", "pwsh", "nu", ""].map(quotes), [true, true, false, false, false, false]);
+  assert.deepEqual(["bash", "zsh", "sh", "fish", "pwsh", "nu", ""].map(quotes), [true, true, false, false, false, false, false]);
 });
 
 test("words become a line that is those words again", () => {
@@ -64,7 +72,27 @@ test("the parts of the page are read from it, and nothing that leads elsewhere",
   const html = `<link rel="stylesheet" href="/assets/main-A.css">\n<link rel="modulepreload" href="/assets/chunk-B.js">\n<script type="module" src="/assets/main-C.js"></script>`;
   assert.deepEqual(pageOf(html), { script: "main-C.js", style: "main-A.css", preload: ["chunk-B.js"] });
   assert.equal(pageOf(html.replace("main-C.js", "../../x.js")), undefined);
-  assert.deepEqual(importsOf(`import{a}from"./chunk-B.js";import("./Terminal-D.js");x="./no.png"`), ["chunk-B.js", "Terminal-D.js"]);
+  const script = `import{a}from"./chunk-B.js";import"./chunk-E.js";import("./Terminal-D.js");x="./no.png";y={"./wasm_bg.js":1}`;
+  assert.deepEqual(importsOf(script), ["chunk-B.js", "chunk-E.js", "Terminal-D.js"]);
+});
+
+test("no setting can be set by a workspace", () => {
+  const { contributes } = JSON.parse(readFileSync("package.json", "utf8")) as { contributes: { configuration: { properties: Record<string, { scope?: string }> } } };
+  const settings = Object.entries(contributes.configuration.properties);
+  assert.deepEqual(settings.filter(([, { scope }]) => scope !== "machine").map(([name]) => name), []);
+});
+
+const built = "../../ui/dist";
+test("every part that the built page names is there", { skip: existsSync(`${built}/index.html`) ? false : "the page is not built" }, () => {
+  const page = pageOf(readFileSync(`${built}/index.html`, "utf8"));
+  assert.ok(page);
+  const wanted = new Set([page.script, page.style, ...page.preload]);
+  for (const name of wanted) {
+    const text = readFileSync(`${built}/${name}`, "utf8");
+    if (name.endsWith(".js")) for (const other of importsOf(text)) wanted.add(other);
+  }
+  const scripts = readdirSync(built).filter((name) => name.endsWith(".js"));
+  assert.deepEqual([...wanted].filter((name) => name.endsWith(".js")).sort(), scripts.sort());
 });
 
 test("what the page leaves open is this window's; what it says stays", () => {
@@ -76,4 +104,70 @@ test("what the page leaves open is this window's; what it says stays", () => {
   assert.deepEqual(body("/sessions/x/messages", { input: "a" }), { input: "a" });
   assert.deepEqual(JSON.parse(placed(here, "GET", "/healthz").told(`{"workspace":"/o\\"ther","version":"1"}`)), { workspace: here.workspace, version: "1" });
   assert.equal(placed(undefined, "POST", "/sessions", "{}").body, "{}");
+});
+
+test("who listens on a port is read from the kernel's tables", async () => {
+  const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+  const line = (local: string, state: string, user: number) => `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  ${user}        0 12345 1 0\n`;
+  const table = head + line("0100007F:0BB8", "0A", 1000) + line("0100007F:0BB9", "0A", 1001) + line("0100007F:0BB8", "01", 1002) + line("00000000000000000000000001000000:0BB8", "0A", 0);
+  assert.deepEqual(listeners(table, 3000), [1000, 0]);
+  assert.deepEqual(listeners("", 3000), []);
+  // One that this user listens on is nobody else's.
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  assert.deepEqual(listeners(readFileSync("/proc/net/tcp", "utf8"), port), [process.getuid?.()]);
+  assert.equal(await stranger(`http://127.0.0.1:${port}`), undefined);
+  server.close();
+});
+
+const asked = (more: Partial<Asked>): Asked => ({ action: "terminal.run", role: "dev", workspace: "/work", facts: {}, subject: { about: "action" }, rule: { reason: "", text: "" }, questions: [], params: {}, ...more });
+
+test("a notification says all of what is asked for, or offers no yes", () => {
+  const said = (more: Partial<Asked>) => {
+    const { text, whole } = about(asked(more));
+    return [text, whole];
+  };
+  const command = { line: "ls", argv: ["sh", "-c", "ls"], cwd: "/work" };
+  assert.deepEqual(said({ params: { command: "ls" }, facts: { command } }), ["dev wants to run ls", true]);
+  // What it runs with, and where, is a part of the command.
+  assert.deepEqual(
+    said({ params: { command: "ls", cwd: "src", env: { PATH: "/tmp/a b" } }, facts: { command: { ...command, cwd: "/work/src", env: { PATH: "/tmp/a b" } } } }),
+    ["dev wants to run PATH='/tmp/a b' ls in /work/src", true],
+  );
+  assert.deepEqual(said({ params: { command: "sh", stdin: "rm -r ." }, facts: { command } })[1], false);
+  // So are the arguments of an editor's command.
+  assert.deepEqual(
+    said({ action: "editor.command", params: { command: "terminal.sendSequence", arguments: [{ text: "rm" }] } }),
+    ['dev wants to run the editor\'s command terminal.sendSequence {"text":"rm"}', true],
+  );
+  assert.equal(said({ action: "editor.command", params: { command: "a", arguments: ["x".repeat(300)] } })[1], false);
+  assert.equal(said({ action: "editor.command", params: { command: "a", arguments: ["\u202ex"] } })[1], false);
+  const paths = [{ path: "/a" }, { path: "/b" }];
+  assert.deepEqual(said({ action: "fs.move", params: { from: "/a", to: "/b" }, facts: { paths } }), ["dev wants to move /a to /b", true]);
+  // What a file would hold is seen in the chat.
+  assert.equal(said({ action: "fs.write", params: { path: "/a", content: "x" }, facts: { paths: [{ path: "/a" }] } })[1], false);
+  assert.equal(said({ action: "fs.delete", params: { path: "/a", recursive: true }, facts: { paths: [{ path: "/a" }] } })[1], false);
+  assert.equal(said({ action: "fs.delete", params: { path: "/a", recursive: false }, facts: { paths: [{ path: "/a" }] } })[1], true);
+  assert.deepEqual(said({ subject: { about: "host", host: "example.com:443" }, params: { command: "curl", stdin: "x" }, facts: { command } }), ["dev wants to reach the network at example.com:443", true]);
+  assert.deepEqual(said({ subject: { about: "again", widen: [{ access: "write", path: "/etc" }] }, params: { command: "ls" }, facts: { command } }), ["dev wants to run again, with more open, ls, to write /etc", true]);
+});
+
+/** How VS Code finds links in a notification (`linkedText.ts`). */
+const LINK = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^\)\s]+)(?: (["'])(.+?)(\3))?\)/i;
+
+test("what an editor would show as a link is not said whole, and is no link in what is said", () => {
+  const line = "echo '[ok](https://x';touch${IFS}/tmp/pwned;:${IFS}')'";
+  assert.match(line, LINK);
+  const { text, whole } = about(asked({ params: { command: line }, facts: { command: { line, argv: ["sh", "-c", line], cwd: "/work" } } }));
+  assert.deepEqual([text, whole], ["dev wants to run echo '[ok] (https://x';touch${IFS}/tmp/pwned;:${IFS}')'", false]);
+  assert.doesNotMatch(text, LINK);
+  const path = "/work/[a](file:b)";
+  assert.deepEqual(about(asked({ action: "fs.delete", params: { path }, facts: { paths: [{ path }] } })), { text: "dev wants to delete /work/[a] (file:b)", whole: false });
+  // Nor in what is said beside it.
+  assert.doesNotMatch(about(asked({ role: "[a](command:b)", rule: { reason: "[c](command:d)", text: "" } })).text, LINK);
+  for (const link of ["[a](command:b)", "[a](COMMAND:b)", '[a](http://b "c")', "[a\n](file:b)", "[[a](command:b)](command:c)"]) {
+    assert.match(link, LINK);
+    for (const shown of [unlinked(link), visible(link)]) assert.doesNotMatch(shown, LINK);
+  }
 });

@@ -1,9 +1,10 @@
 // A file as the person has it: the buffer where one is open, the disk otherwise. Changes are made in
-// the buffer, so that undo, unsaved work and formatters count, and the person sees them.
+// the buffer, so that undo, unsaved work and formatters count, and the person sees them; those that a
+// buffer cannot hold as they are, are made on the disk, from where the buffer takes them.
 
 import { createHash } from "node:crypto";
 import * as vscode from "vscode";
-import { hunks } from "../edits";
+import { endsOf, hunks, lined } from "../edits";
 import { Failure } from "../failure";
 
 export const MAX_FILE = 64 * 1024 * 1024;
@@ -54,7 +55,7 @@ export async function bufferOf(uri: vscode.Uri): Promise<vscode.TextDocument> {
   const document = await vscode.workspace.openTextDocument(uri);
   for (let tries = 0; !document.isDirty; tries++) {
     const disk = textOf(await vscode.workspace.fs.readFile(uri))?.replace(/^\ufeff/, "");
-    if (disk === undefined || sameLines(disk, document.getText())) break;
+    if (disk === undefined || lined(disk) === lined(document.getText())) break;
     if (tries < 20) await new Promise((resolve) => setTimeout(resolve, 100));
     else {
       await vscode.window.showTextDocument(document, { preserveFocus: true, preview: true });
@@ -65,39 +66,85 @@ export async function bufferOf(uri: vscode.Uri): Promise<vscode.TextDocument> {
   return document;
 }
 
-/** A buffer has one kind of line end. */
-function sameLines(one: string, other: string): boolean {
-  return one === other || one.replaceAll("\r\n", "\n") === other.replaceAll("\r\n", "\n");
+/** The buffer of a file that is to be shown or asked about; what is no text file is refused in the words that
+ *  reading it would be. */
+export async function opened(uri: vscode.Uri, shown: string): Promise<vscode.TextDocument> {
+  const there = openBuffer(uri);
+  if (there) return there;
+  const found = await exists(uri);
+  if (!found) throw new Failure("not_found", `${shown} is not there.`);
+  if (found.type & vscode.FileType.Directory) throw new Failure("not_a_file", `${shown} is a folder.`);
+  try {
+    return await vscode.workspace.openTextDocument(uri);
+  } catch (error) {
+    if ((await bytesOf(uri)).includes(0)) throw new Failure("bad_encoding", `${shown} is no text, so the editor does not show it as such.`);
+    throw new Failure("io", `The editor did not open ${shown}: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
-/** Changes a text file to hold this: in its buffer, line by line where it differs, and shown. It is
- *  saved, unless the person had unsaved changes in it: those stay theirs to save. */
-export async function change(uri: vscode.Uri, now: string): Promise<Uint8Array> {
+/** The text of a file, to the last line end: a buffer that is saved may have others than the disk. */
+export async function textNow(uri: vscode.Uri): Promise<string> {
+  const document = await bufferOf(uri);
+  return document.isDirty ? document.getText() : textOf(await vscode.workspace.fs.readFile(uri)) ?? "";
+}
+
+/** What is to become of a text file. */
+export interface Change {
+  uri: vscode.Uri;
+  document: vscode.TextDocument;
+  /** What it holds now, to the last line end: on the disk, or in a buffer that is not saved. */
+  old: string;
+  now: string;
+  wasDirty: boolean;
+  /** Where it is made: a buffer has one kind of line end, so no other file can be changed in one. */
+  where: "buffer" | "disk";
+}
+
+/** Puts a change into an edit: in the file's buffer, line by line where it differs. What no buffer can hold
+ *  is left to [`finish`]. */
+export async function prepare(uri: vscode.Uri, now: string, edit: vscode.WorkspaceEdit): Promise<Change> {
   const document = await bufferOf(uri);
   const wasDirty = document.isDirty;
-  const old = document.getText();
-  if (old !== now) {
-    const edit = new vscode.WorkspaceEdit();
-    for (const { start, end, text } of hunks(old, now)) {
-      // A last line without an end is not a whole line.
-      const from = start >= document.lineCount ? document.lineAt(document.lineCount - 1).range.end : new vscode.Position(start, 0);
-      const to = end >= document.lineCount ? document.lineAt(document.lineCount - 1).range.end : new vscode.Position(end, 0);
-      edit.replace(uri, new vscode.Range(from, to), text);
-    }
-    await show(document, hunks(old, now)[0]?.start);
-    if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not make the change in ${uri.fsPath}.`);
-    if (document.getText() !== now) await replaceWhole(document, now);
-  }
-  if (!wasDirty && !(await document.save())) throw new Failure("io", `${uri.fsPath} was changed in the editor and could not be saved.`);
-  return wasDirty ? Buffer.from(document.getText()) : bytesOf(uri);
+  const old = await textNow(uri);
+  if (wasDirty && endsOf(now) === "mixed") throw new Failure("not_capable", `${uri.fsPath} has unsaved changes, and lines that end in several ways cannot be written into them. Write all ends alike, or ask the person to save it.`);
+  // A mark at the beginning is not in the buffer, and is kept.
+  const mark = old.startsWith("\ufeff") ? "\ufeff" : "";
+  const wanted = mark === "" ? now : now.replace(/^\ufeff/, "");
+  if (endsOf(old) === "mixed" || endsOf(now) === "mixed") return { uri, document, old, now: mark + wanted, wasDirty, where: "disk" };
+  const last = document.lineAt(document.lineCount - 1).range.end;
+  // A last line without an end is not a whole line.
+  const at = (line: number) => (line >= document.lineCount ? last : new vscode.Position(line, 0));
+  const edits = hunks(lined(document.getText()), lined(wanted)).map(({ start, end, text }) => vscode.TextEdit.replace(new vscode.Range(at(start), at(end)), text));
+  const ends = { none: document.eol, lf: vscode.EndOfLine.LF, crlf: vscode.EndOfLine.CRLF, mixed: document.eol }[endsOf(wanted)];
+  // It comes first: the editor joins edits that touch, and forgets the line ends of all but the first.
+  if (ends !== document.eol) edits.unshift(vscode.TextEdit.setEndOfLine(ends));
+  if (edits.length > 0) edit.set(uri, edits);
+  return { uri, document, old, now, wasDirty, where: "buffer" };
 }
 
-/** Where single lines did not add up to it: a byte order mark, mixed line ends. */
-export async function replaceWhole(document: vscode.TextDocument, now: string): Promise<void> {
+/** Saves a change whose edit was made, unless the person had unsaved changes there: those stay theirs to save.
+ *  Answers what the file holds. */
+export async function finish({ uri, document, now, wasDirty, where }: Change): Promise<Uint8Array> {
+  if (where === "disk") {
+    await vscode.workspace.fs.writeFile(uri, Buffer.from(now));
+    await bufferOf(uri);
+  } else if (wasDirty) return Buffer.from(document.getText());
+  else if (!(await document.save())) throw new Failure("io", `${uri.fsPath} was changed in the editor and could not be saved.`);
+  return bytesOf(uri);
+}
+
+/** Changes a text file to hold this, and shows it. */
+export async function change(uri: vscode.Uri, now: string): Promise<Uint8Array> {
   const edit = new vscode.WorkspaceEdit();
-  const all = new vscode.Range(new vscode.Position(0, 0), document.lineAt(document.lineCount - 1).range.end);
-  edit.replace(document.uri, all, now);
-  await vscode.workspace.applyEdit(edit);
+  const change = await prepare(uri, now, edit);
+  if (change.old !== now) await show(change.document, firstLine(change));
+  if (edit.size > 0 && !(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not make the change in ${uri.fsPath}.`);
+  return finish(change);
+}
+
+/** The first line that differs. */
+export function firstLine({ old, now }: Pick<Change, "old" | "now">): number | undefined {
+  return hunks(lined(old), lined(now))[0]?.start;
 }
 
 /** Shows a file without taking the focus from where the person is. */

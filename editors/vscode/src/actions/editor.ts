@@ -5,7 +5,10 @@ import * as vscode from "vscode";
 import { Failure } from "../failure";
 import { setting } from "../find";
 import { allowed } from "../allow";
-import { bytesOf, change, digest, exists, textOf } from "./document";
+import { endsOf, lined } from "../edits";
+import { inform } from "../notice";
+import { visible } from "../question";
+import { bytesOf, change, digest, exists, opened, textNow, textOf } from "./document";
 import type { Call } from "./index";
 import { number, optional, text } from "./place";
 
@@ -32,7 +35,7 @@ export async function open({ place, params }: Call): Promise<unknown> {
   const line = number(params, "line");
   const range = wanted ? new vscode.Range(position(wanted.start, "selection.start"), position(wanted.end, "selection.end"))
     : line === undefined ? undefined : new vscode.Range(Math.max(0, line - 1), 0, Math.max(0, line - 1), 0);
-  const document = await vscode.workspace.openTextDocument(uri);
+  const document = await opened(uri, shown);
   const editor = await vscode.window.showTextDocument(document, { preserveFocus: true, preview: false });
   if (range) {
     const there = document.validateRange(range);
@@ -81,7 +84,7 @@ export async function symbols({ place, params, signal }: Call): Promise<unknown>
     }
   } else {
     const { uri, shown } = await place.path(given);
-    await vscode.workspace.openTextDocument(uri);
+    await opened(uri, shown);
     const list = await provided(signal, () => vscode.commands.executeCommand<(vscode.DocumentSymbol | vscode.SymbolInformation)[] | undefined>("vscode.executeDocumentSymbolProvider", uri));
     const walk = (of: readonly (vscode.DocumentSymbol | vscode.SymbolInformation)[], container?: string) => {
       for (const one of of) {
@@ -106,7 +109,7 @@ async function provided<T>(signal: AbortSignal, ask: () => Thenable<T | undefine
 
 export async function format({ place, params, signal }: Call): Promise<unknown> {
   const { uri, shown } = await place.path(text(params, "path"));
-  const document = await vscode.workspace.openTextDocument(uri);
+  const document = await opened(uri, shown);
   const wasDirty = document.isDirty;
   const config = vscode.workspace.getConfiguration("editor", document);
   const options = { tabSize: config.get("tabSize", 4), insertSpaces: config.get("insertSpaces", true) };
@@ -124,7 +127,7 @@ export async function format({ place, params, signal }: Call): Promise<unknown> 
 export async function rename({ place, params, signal }: Call): Promise<unknown> {
   const { uri, shown } = await place.path(text(params, "path"));
   const name = text(params, "name");
-  await vscode.workspace.openTextDocument(uri);
+  await opened(uri, shown);
   const where = position(params.position, "position");
   const ask = () => vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>("vscode.executeDocumentRenameProvider", uri, where, name).then(undefined, (error: unknown) => {
     throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: ${error instanceof Error ? error.message : String(error)}`);
@@ -132,10 +135,15 @@ export async function rename({ place, params, signal }: Call): Promise<unknown> 
   const edit = await provided(signal, ask, ({ size }) => size > 0);
   if (!edit || edit.size === 0) throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: no extension for this language is installed, or it is no symbol.`);
   const files = [];
+  const unnamed = [];
   for (const [touched, edits] of edit.entries()) {
     const path = await place.named(touched);
-    if (path === undefined) throw new Failure("outside_workspace", `To rename it would change ${touched.fsPath}, which is outside the folders of this window.`);
+    if (path === undefined) throw new Failure("outside_workspace", `To rename it would change ${touched.fsPath}, which is outside ${place.folder.name}.`);
+    if (!(await place.isDecided(touched))) unnamed.push(path);
     files.push({ path, edits: edits.length, uri: touched, wasDirty: vscode.workspace.textDocuments.some((document) => document.uri.toString() === touched.toString() && document.isDirty) });
+  }
+  if (unnamed.length > 0) {
+    throw new Failure("invalid_params", `To rename it changes more files, which were not decided on: ${unnamed.map((path) => `\`${path}\``).join(", ")}. Nothing was changed. Ask again with all of them in \`files\`.`);
   }
   if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", "The editor did not rename it.");
   for (const file of files) if (!file.wasDirty) await (await vscode.workspace.openTextDocument(file.uri)).save();
@@ -144,6 +152,8 @@ export async function rename({ place, params, signal }: Call): Promise<unknown> 
 
 export async function command({ params }: Call): Promise<unknown> {
   const id = text(params, "command");
+  // With them a person answers, and accepts changes: whatever a pattern in the setting lets through.
+  if (id.startsWith("ward.")) throw new Failure("denied", `The command ${id} is Ward's own, and no agent's to use.`);
   if (!allowed(setting<string[]>("allowedCommands"), id)) {
     throw new Failure("denied", `The command ${id} is not among those that the person allows. They can add it to the setting ward.allowedCommands.`);
   }
@@ -191,25 +201,31 @@ export async function task({ place, params, signal }: Call): Promise<unknown> {
 }
 
 const SCHEME = "ward-proposed";
+const ANSWERS = { Accept: "ward.acceptChange", Reject: "ward.rejectChange" } as const;
+type Answer = keyof typeof ANSWERS;
+const isAnswer = (text: string | undefined): text is Answer => text !== undefined && text in ANSWERS;
 
-/** Proposed changes: shown beside what is there, until the person accepts or rejects. */
+/** Proposed changes: shown beside what is there, until the person accepts or rejects. A message asks, and goes
+ *  away by itself; the same answers are in the title of what is shown. */
 export class Diffs implements vscode.Disposable {
-  #proposed = new Map<string, string>();
+  #proposed = new Map<string, { content: string; answer: (answer: Answer) => void }>();
+  #commands = (Object.keys(ANSWERS) as Answer[]).map((answer) =>
+    vscode.commands.registerCommand(ANSWERS[answer], (uri?: vscode.Uri) => this.#proposed.get((uri ?? inFront())?.query ?? "")?.answer(answer)));
   #changed = new vscode.EventEmitter<vscode.Uri>();
   #provider = vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
     onDidChange: this.#changed.event,
-    provideTextDocumentContent: (uri) => this.#proposed.get(uri.query) ?? "",
+    provideTextDocumentContent: (uri) => this.#proposed.get(uri.query)?.content ?? "",
   });
   #count = 0;
 
   async show({ place, params, signal }: Call): Promise<unknown> {
     const { uri, shown } = await place.path(text(params, "path"));
     const content = text(params, "content");
-    const title = optional(params, "title") ?? "A proposed change";
+    const title = visible(optional(params, "title") ?? "A proposed change");
     const there = await exists(uri);
     if (there && textOf(await bytesOf(uri)) === undefined) throw new Failure("bad_encoding", `${shown} is not UTF-8 text, so no change of it can be shown.`);
     const key = String(++this.#count);
-    this.#proposed.set(key, content);
+    const answered = new Promise<Answer>((answer) => this.#proposed.set(key, { content, answer }));
     const right = vscode.Uri.from({ scheme: SCHEME, path: uri.path, query: key });
     const left = there ? uri : vscode.Uri.from({ scheme: SCHEME, path: uri.path, query: "nothing" });
     try {
@@ -220,10 +236,13 @@ export class Diffs implements vscode.Disposable {
         });
         signal.addEventListener("abort", () => (listening.dispose(), resolve(undefined)), { once: true });
       });
-      const answer = await Promise.race([closed, vscode.window.showInformationMessage(`${title}: ${shown}`, "Accept", "Reject")]);
+      void inform(`An agent proposes a change of ${visible(shown)}: ${title}`, ...Object.keys(ANSWERS)).then((chosen) => isAnswer(chosen) && this.#proposed.get(key)?.answer(chosen));
+      const answer = await Promise.race([closed, answered]);
       if (signal.aborted || answer !== "Accept") return { accepted: false };
       if (!there) await vscode.workspace.fs.writeFile(uri, new Uint8Array());
-      return { accepted: true, digest: digest(await change(uri, content)) };
+      // Which ends the lines have is not seen there: those of the file stay.
+      const isCrlf = there && endsOf(await textNow(uri)) === "crlf";
+      return { accepted: true, digest: digest(await change(uri, isCrlf ? lined(content).replaceAll("\n", "\r\n") : content)) };
     } finally {
       this.#proposed.delete(key);
       const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => isOurs(tab, right));
@@ -232,9 +251,16 @@ export class Diffs implements vscode.Disposable {
   }
 
   dispose(): void {
+    for (const one of this.#commands) one.dispose();
     this.#provider.dispose();
     this.#changed.dispose();
   }
+}
+
+/** The proposed change that is in front, where one is. */
+function inFront(): vscode.Uri | undefined {
+  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  return input instanceof vscode.TabInputTextDiff && input.modified.scheme === SCHEME ? input.modified : undefined;
 }
 
 function isOurs(tab: vscode.Tab, right: vscode.Uri): boolean {

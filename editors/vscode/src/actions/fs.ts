@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 import * as vscode from "vscode";
 import { applied, type Edit, unified } from "../edits";
 import { asFailure, Failure } from "../failure";
-import { bufferOf, bytesOf, change, digest, exists, expected, MAX_FILE, openBuffer, textOf } from "./document";
+import { bytesOf, change, digest, exists, expected, MAX_FILE, openBuffer, textNow, textOf } from "./document";
 import type { Call } from "./index";
 import { number, optional, text } from "./place";
 import type { Found, Wanted } from "./search-worker";
@@ -95,15 +95,15 @@ function leftOut(folder: vscode.Uri): string | undefined {
 
 /** The editor's own search for files: what is excluded there is left out here, and so is whatever a
  *  link leads out to. */
-async function found({ place, signal }: Call, top: string, pattern: string): Promise<{ files: { real: string; shown: string; uri: vscode.Uri }[]; truncated: boolean }> {
+async function found({ place, signal }: Call, top: vscode.Uri, pattern: string): Promise<{ files: { real: string; shown: string; uri: vscode.Uri }[]; truncated: boolean }> {
   const source = new vscode.CancellationTokenSource();
   const stop = () => source.cancel();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const uris = await vscode.workspace.findFiles(new vscode.RelativePattern(vscode.Uri.file(top), pattern), leftOut(place.folder.uri), MAX_ENTRIES + 1, source.token);
+    const uris = await vscode.workspace.findFiles(new vscode.RelativePattern(top, pattern), leftOut(place.folder.uri), MAX_ENTRIES + 1, source.token);
     const files = [];
     for (const uri of uris.slice(0, MAX_ENTRIES)) {
-      const path = await place.path(uri.fsPath).catch(() => undefined);
+      const path = await place.found(uri.fsPath);
       if (path) files.push({ ...path, shown: place.shown(uri.fsPath), uri });
     }
     return { files: files.sort((a, b) => (a.shown < b.shown ? -1 : 1)), truncated: uris.length > MAX_ENTRIES };
@@ -115,7 +115,7 @@ async function found({ place, signal }: Call, top: string, pattern: string): Pro
 
 export async function glob(call: Call): Promise<unknown> {
   const top = await call.place.path(text(call.params, "path", "."));
-  const { files, truncated } = await found(call, top.real, text(call.params, "pattern"));
+  const { files, truncated } = await found(call, top.uri, text(call.params, "pattern"));
   const entries = await Promise.all(files.map(({ uri, shown }) => entry(uri.fsPath, shown).catch(() => undefined)));
   return { entries: sorted(entries.filter((one) => one !== undefined)), truncated };
 }
@@ -129,10 +129,10 @@ export async function search(call: Call): Promise<unknown> {
   const isFolder = ((await vscode.workspace.fs.stat(top.uri)).type & vscode.FileType.Directory) !== 0;
   const leaveOut = given?.startsWith("!");
   const pattern = given === undefined || leaveOut ? "**" : given.includes("/") ? given : `**/${given}`;
-  let { files, truncated } = isFolder ? await found(call, top.real, pattern) : { files: [{ ...top }], truncated: false };
+  let { files, truncated } = isFolder ? await found(call, top.uri, pattern) : { files: [{ ...top }], truncated: false };
   if (leaveOut && given) {
     const without = given.slice(1);
-    const out = new Set((await found(call, top.real, without.includes("/") ? without : `**/${without}`)).files.map(({ real }) => real));
+    const out = new Set((await found(call, top.uri, without.includes("/") ? without : `**/${without}`)).files.map(({ real }) => real));
     files = files.filter(({ real }) => !out.has(real));
   }
   const worker = new Worker(join(__dirname, "search.js"), { workerData: wanted });
@@ -212,7 +212,7 @@ export async function edit({ place, params }: Call): Promise<unknown> {
     const each = (one ?? {}) as Record<string, unknown>;
     return { old: text(each, "old"), new: text(each, "new"), all: each.all === true };
   });
-  const old = (await bufferOf(uri)).getText();
+  const old = await textNow(uri);
   const now = await change(uri, applied(old, wanted, shown));
   return { digest: digest(now), diff: unified(shown, old, textOf(now) ?? "") };
 }
@@ -234,10 +234,11 @@ export async function move({ place, params }: Call): Promise<unknown> {
   const from = await place.path(text(params, "from"), "keep");
   const to = await place.path(text(params, "to"), "keep");
   const replace = params.replace === true;
-  if (place.roots.includes(from.real)) throw new Failure("invalid_params", "A folder of the window is not moved.");
+  if (await place.isRoot(from.real)) throw new Failure("invalid_params", "A folder of the window is not moved.");
   await disk.lstat(from.real);
   const there = await disk.lstat(to.real).catch(() => undefined);
   if (there && (!replace || there.isDirectory())) throw new Failure("already_exists", `${to.shown} is there already.`);
+  await place.keepUnsaved(to.real);
   await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(to.real)));
   const edit = new vscode.WorkspaceEdit();
   edit.renameFile(from.uri, to.uri, { overwrite: replace });
@@ -248,9 +249,10 @@ export async function move({ place, params }: Call): Promise<unknown> {
 export async function remove({ place, params }: Call): Promise<unknown> {
   const { uri, shown, real } = await place.path(text(params, "path"), "keep");
   const recursive = params.recursive === true;
-  if (place.roots.includes(real)) throw new Failure("invalid_params", "A folder of the window is not deleted.");
+  if (await place.isRoot(real)) throw new Failure("invalid_params", "A folder of the window is not deleted.");
   const there = await disk.lstat(real);
   if (there.isDirectory() && !recursive && (await disk.readdir(real)).length > 0) throw new Failure("not_empty", `${shown} has entries. Give \`recursive\` to delete them too.`);
+  await place.keepUnsaved(real);
   // The editor would ask about what a link leads to.
   if (there.isSymbolicLink()) await disk.unlink(real);
   else {

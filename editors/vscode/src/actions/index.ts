@@ -57,7 +57,7 @@ export class Actions implements vscode.Disposable {
 
   async execute(
     folder: vscode.WorkspaceFolder,
-    { id, action, params, confined, deadline_ms }: { id: string; action: string; params: Record<string, unknown>; confined?: boolean; deadline_ms: number },
+    { id, action, params, paths, confined, deadline_ms }: { id: string; action: string; params: Record<string, unknown>; paths?: string[]; confined?: boolean; deadline_ms: number },
     emit: (piece: Piece) => void,
   ): Promise<Acknowledgement> {
     const run = this.#all[action];
@@ -70,7 +70,8 @@ export class Actions implements vscode.Disposable {
     this.log.debug(`${action} ${id}`);
     try {
       const cancelled = new Promise<never>((_, reject) => stop.signal.addEventListener("abort", () => reject(new Failure("cancelled", "It was stopped.")), { once: true }));
-      const result = await Promise.race([run({ place: new Place(folder), params: params ?? {}, output, signal: stop.signal, confined: confined === true }), cancelled]);
+      const place = await Place.of(folder, paths);
+      const result = await Promise.race([run({ place, params: params ?? {}, output, signal: stop.signal, confined: confined === true }), cancelled]);
       output.end();
       return { ok: true, result };
     } catch (error) {

@@ -4,9 +4,9 @@
 import { chmod, lstat, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as vscode from "vscode";
-import { hunks, patched, type Piece } from "../edits";
+import { patched, type Piece } from "../edits";
 import { Failure } from "../failure";
-import { bufferOf, bytesOf, digest, replaceWhole, show, textOf } from "./document";
+import { bytesOf, type Change, digest, finish, firstLine, prepare, show, textNow, textOf } from "./document";
 import type { Call } from "./index";
 import { optional, type Place, text } from "./place";
 
@@ -54,6 +54,7 @@ async function plan(place: Place, file: Record<string, unknown>): Promise<Planne
       return [{ ...(await vacant(place, path)), old: undefined, now: patched("", pieces, path), executable }];
     case "delete": {
       const there = await existing(place, path);
+      await place.keepUnsaved(there.real);
       // Without hunks it deletes an empty file, and only that.
       if (patched(there.old, pieces, path) !== "") throw new Failure("patch_failed", `The patch deletes ${path}, but the file has more lines than the patch takes away. Read it again and make the patch anew. Nothing was changed.`);
       return [{ ...there, now: undefined, executable: undefined }];
@@ -62,6 +63,7 @@ async function plan(place: Place, file: Record<string, unknown>): Promise<Planne
     case "copy": {
       if (from === undefined) throw new Failure("invalid_params", "`from` is missing.");
       const source = await existing(place, from);
+      if (change === "rename") await place.keepUnsaved(source.real);
       const runs = ((await stat(source.real)).mode & 0o111) !== 0;
       const made = { ...(await vacant(place, path)), old: undefined, now: patched(source.old, pieces, from), executable: executable ?? runs };
       return change === "copy" ? [made] : [{ ...source, now: undefined, executable: undefined }, made];
@@ -75,7 +77,8 @@ async function existing(place: Place, path: string): Promise<Inside & { old: str
   const there = await place.path(path);
   const old = textOf(await bytesOf(there.uri));
   if (old === undefined) throw new Failure("bad_encoding", `${path} is not UTF-8 text, so no patch fits it.`);
-  return { ...there, old: (await bufferOf(there.uri)).getText() };
+  // No patch names the mark at a file's beginning.
+  return { ...there, old: (await textNow(there.uri)).replace(/^\ufeff/, "") };
 }
 
 async function vacant(place: Place, path: string): Promise<Inside> {
@@ -87,30 +90,23 @@ async function vacant(place: Place, path: string): Promise<Inside> {
 /** All of it in one edit. What had unsaved changes is left for the person to save. */
 async function carryOut(planned: readonly Planned[]): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
-  const changed: { document: vscode.TextDocument; now: string; wasDirty: boolean }[] = [];
+  const changes: Change[] = [];
   for (const { uri, real, old, now } of planned) {
     if (now === undefined) edit.deleteFile(uri, { recursive: false });
     else if (old === undefined) {
       await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
       edit.createFile(uri, { overwrite: false, contents: Buffer.from(now) });
-    } else {
-      const document = await bufferOf(uri);
-      changed.push({ document, now, wasDirty: document.isDirty });
-      const last = document.lineAt(document.lineCount - 1).range.end;
-      const at = (line: number) => (line >= document.lineCount ? last : new vscode.Position(line, 0));
-      for (const { start, end, text } of hunks(old, now)) edit.replace(uri, new vscode.Range(at(start), at(end)), text);
-    }
+    } else changes.push(await prepare(uri, now, edit));
   }
-  if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", "The editor did not apply the patch.");
-  for (const { document, now, wasDirty } of changed) {
-    if (document.getText() !== now) await replaceWhole(document, now);
-    if (!wasDirty && !(await document.save())) throw new Failure("io", `${document.uri.fsPath} was changed in the editor and could not be saved.`);
-  }
+  // An edit of nothing counts as one that was not made.
+  const isEmpty = edit.size === 0 && changes.length === planned.length;
+  if (!isEmpty && !(await vscode.workspace.applyEdit(edit))) throw new Failure("io", "The editor did not apply the patch.");
+  for (const change of changes) await finish(change);
   for (const { real, executable } of planned) {
     if (executable === undefined) continue;
     const { mode } = await stat(real);
     await chmod(real, executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111);
   }
   const first = planned.find(({ now }) => now !== undefined);
-  if (first) await show(await vscode.workspace.openTextDocument(first.uri), first.old === undefined ? 0 : hunks(first.old, first.now ?? "")[0]?.start);
+  if (first) await show(await vscode.workspace.openTextDocument(first.uri), first.old === undefined ? 0 : firstLine({ old: first.old, now: first.now ?? "" }));
 }

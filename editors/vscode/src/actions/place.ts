@@ -1,12 +1,18 @@
 // Where an action is done: the folder it came for, the window's other folders, and the parameters it
 // came with, read as what they have to be.
 
+import { join, relative } from "node:path";
 import * as vscode from "vscode";
 import { Failure } from "../failure";
-import { inside, type Inside, type Last, shownFrom } from "../paths";
+import { decidedOn, inside, type Inside, isInside, type Last, real, shownFrom } from "../paths";
 
 export class Place {
-  constructor(readonly folder: vscode.WorkspaceFolder) {}
+  private constructor(readonly folder: vscode.WorkspaceFolder, private readonly base: string, private readonly decided: readonly string[] | undefined) {}
+
+  /** A folder may be open by the name of a link. What was decided on is where Ward saw the action's paths lead. */
+  static async of(folder: vscode.WorkspaceFolder, decided?: readonly string[]): Promise<Place> {
+    return new Place(folder, await real(folder.uri.fsPath), decided);
+  }
 
   /** The folder that it came for first. */
   get roots(): string[] {
@@ -14,25 +20,61 @@ export class Place {
     return [this.folder, ...others].map(({ uri }) => uri.fsPath);
   }
 
+  async isRoot(path: string): Promise<boolean> {
+    return (await Promise.all(this.roots.map((root) => real(root)))).includes(path);
+  }
+
+  /** A path of the action's parameters: inside, and where it was when it was decided on. */
   async path(given: string, last: Last = "follow"): Promise<Inside & { uri: vscode.Uri }> {
     const found = await inside(this.roots, given, last);
-    return { ...found, uri: this.#uri(found.real) };
+    decidedOn(this.decided, given, found.real);
+    return { ...found, uri: await this.#uri(found.real) };
   }
 
   /** The uri of a real path as the window shows it, so that one file has one buffer. */
-  #uri(path: string): vscode.Uri {
-    const uri = vscode.Uri.file(path);
-    return vscode.workspace.textDocuments.find((document) => document.uri.scheme === "file" && document.uri.fsPath === path)?.uri ?? uri;
+  async #uri(path: string): Promise<vscode.Uri> {
+    for (const { uri, isClosed } of vscode.workspace.textDocuments) {
+      if (uri.scheme === "file" && !isClosed && (uri.fsPath === path || (await real(uri.fsPath).catch(() => undefined)) === path)) return uri;
+    }
+    for (const root of this.roots) {
+      const base = await real(root);
+      if (isInside(base, path)) return vscode.Uri.file(join(root, relative(base, path)));
+    }
+    return vscode.Uri.file(path);
   }
 
-  /** A uri that the editor named, where it is inside; nothing where it is not. */
+  /** A uri that the editor named, where it is in the action's own folder; nothing where it is not. */
   async named(uri: vscode.Uri): Promise<string | undefined> {
     if (uri.scheme !== "file") return undefined;
-    return inside(this.roots, uri.fsPath).then(({ shown }) => shown, () => undefined);
+    return inside([this.folder.uri.fsPath], uri.fsPath).then(({ shown }) => shown, () => undefined);
+  }
+
+  /** Whether something that the editor named is among what was decided on. */
+  async isDecided(uri: vscode.Uri): Promise<boolean> {
+    return this.decided === undefined || this.decided.includes(await real(uri.fsPath));
+  }
+
+  /** Refuses where this, or anything below it, has changes that the person has not saved: who takes the file
+   *  away takes those too. */
+  async keepUnsaved(path: string): Promise<void> {
+    // A notebook or an image has no text document, but a tab.
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter(({ isDirty }) => isDirty);
+    const documents = vscode.workspace.textDocuments.filter(({ isDirty }) => isDirty);
+    for (const uri of [...tabs.map(({ input }) => (input as { uri?: vscode.Uri } | undefined)?.uri), ...documents.map(({ uri }) => uri)]) {
+      if (uri?.scheme !== "file") continue;
+      const there = await real(uri.fsPath).catch(() => uri.fsPath);
+      if (!isInside(path, there) && !isInside(path, uri.fsPath)) continue;
+      throw new Failure("changed", `${this.shown(there)} has changes that the person has not saved, and they would be lost. Nothing was done. Ask them to save it or to close it.`);
+    }
+  }
+
+  /** A file that was found below a folder, where it is inside. */
+  async found(path: string): Promise<Inside | undefined> {
+    return inside(this.roots, path).catch(() => undefined);
   }
 
   shown(path: string): string {
-    return shownFrom(this.folder.uri.fsPath, path);
+    return shownFrom(isInside(this.base, path) ? this.base : this.folder.uri.fsPath, path);
   }
 }
 

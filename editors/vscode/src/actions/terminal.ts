@@ -27,12 +27,20 @@ interface Run {
 export class Terminals implements vscode.Disposable {
   /** Terminals of ours in which nothing runs. */
   #idle = new Set<vscode.Terminal>();
+  /** Those in which an action runs, or is about to. */
+  #taken = new Set<vscode.Terminal>();
   #all = new Set<vscode.Terminal>();
   #beside = new Beside();
-  #closed = vscode.window.onDidCloseTerminal((terminal) => {
-    this.#idle.delete(terminal);
-    this.#all.delete(terminal);
-  });
+  #listening = [
+    vscode.window.onDidCloseTerminal((terminal) => this.#letGo(terminal)),
+    // Where the person runs something in a terminal of ours, it is theirs from then on: nothing is typed
+    // into it any more, and it is not closed. What an extension types into one that is new is no person's.
+    vscode.window.onDidStartTerminalShellExecution(({ terminal }) => !this.#taken.has(terminal) && this.#letGo(terminal)),
+  ];
+
+  #letGo(terminal: vscode.Terminal): void {
+    for (const terminals of [this.#idle, this.#taken, this.#all]) terminals.delete(terminal);
+  }
 
   async run(call: Call): Promise<unknown> {
     const run = await asked(call);
@@ -44,7 +52,7 @@ export class Terminals implements vscode.Disposable {
     let ended: Ended;
     try {
       const beside = (note: string) => this.#beside.run({ ...run, cwd: run.cwd.fsPath, note }, call, out, error, stop);
-      if (call.confined) ended = await beside("Ward runs this in its sandbox.");
+      if (call.confined) ended = await beside("Ward runs this in its sandbox, without network.");
       else if (!printable(run.line)) ended = await beside("This has characters that would steer a shell, so Ward runs it beside.");
       else {
         const terminal = await this.#terminal(run);
@@ -76,6 +84,7 @@ export class Terminals implements vscode.Disposable {
     const idle = [...this.#idle].find((terminal) => plain && terminal.exitStatus === undefined && terminal.shellIntegration?.cwd?.fsPath === cwd.fsPath);
     if (idle) {
       this.#idle.delete(idle);
+      this.#taken.add(idle);
       idle.show(true);
       return idle;
     }
@@ -83,9 +92,10 @@ export class Terminals implements vscode.Disposable {
     const shell = quotes(basename(vscode.env.shell)) ? {} : { shellPath: "/bin/bash" };
     const terminal = vscode.window.createTerminal({ name: NAME, cwd, env, iconPath: new vscode.ThemeIcon("shield"), isTransient: true, ...shell });
     this.#all.add(terminal);
+    this.#taken.add(terminal);
     terminal.show(true);
     if (await integrated(terminal)) return terminal;
-    this.#all.delete(terminal);
+    this.#letGo(terminal);
     terminal.dispose();
     return undefined;
   }
@@ -97,7 +107,9 @@ export class Terminals implements vscode.Disposable {
       const ended = new Promise<Ended>((resolve) => {
         listening.push(
           vscode.window.onDidEndTerminalShellExecution((event) => {
-            if (event.execution === execution) resolve(event.exitCode === undefined ? {} : { exit_code: event.exitCode });
+            if (event.execution !== execution) return;
+            this.#taken.delete(terminal);
+            resolve(event.exitCode === undefined ? {} : { exit_code: event.exitCode });
           }),
           vscode.window.onDidCloseTerminal((closed) => {
             if (closed !== terminal) return;
@@ -114,7 +126,7 @@ export class Terminals implements vscode.Disposable {
       stop.removeEventListener("abort", halt);
       // What it printed last may still be on its way; a stream that never ends is not waited for.
       await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, 1000))]);
-      if (terminal.exitStatus === undefined && !stop.aborted) this.#idle.add(terminal);
+      if (this.#all.has(terminal) && !stop.aborted) this.#idle.add(terminal);
       return stop.aborted ? { signal: "SIGINT" } : end;
     } finally {
       for (const one of listening) one.dispose();
@@ -132,7 +144,7 @@ export class Terminals implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.#closed.dispose();
+    for (const one of this.#listening) one.dispose();
     for (const terminal of this.#all) terminal.dispose();
     this.#beside.dispose();
   }

@@ -1,12 +1,18 @@
 // Runs before the page in the webview, and gives it what a browser would: requests (which the extension
-// makes), the theme, an address that survives, links that lead where they say.
+// makes), the theme, an address and drafts that survive, links that lead where they say.
 
 import type { FromPage, ToPage } from "./messages";
 
+/** What outlives the page: the editor lets go of it where another view is shown. */
+interface Kept {
+  hash?: string;
+  drafts?: Record<string, string>;
+}
+
 declare function acquireVsCodeApi(): {
   postMessage(message: FromPage): void;
-  getState(): { hash?: string } | undefined;
-  setState(state: { hash: string }): void;
+  getState(): Kept | undefined;
+  setState(state: Kept): void;
 };
 
 const editor = acquireVsCodeApi();
@@ -111,9 +117,10 @@ document.getElementById("connect")?.addEventListener("click", () => editor.postM
 if (document.getElementById("root")) {
   window.fetch = ask;
   themed();
-  const start = editor.getState()?.hash;
-  Object.assign(window, { wardHost: { base: "", token: "", ...(start !== undefined && { start }) } });
-  addEventListener("hashchange", () => editor.setState({ hash: location.hash }));
+  const { hash: start, drafts } = editor.getState() ?? {};
+  const keep = (more: Kept) => editor.setState({ ...editor.getState(), ...more });
+  Object.assign(window, { wardHost: { base: "", token: "", ...(start !== undefined && { start }), ...(drafts && { drafts }), keep: (drafts: Record<string, string>) => keep({ drafts }) } });
+  addEventListener("hashchange", () => keep({ hash: location.hash }));
   // The webview keeps links from changing the address.
   document.addEventListener("click", (event) => {
     const link = (event.target as Element | null)?.closest?.("a");
