@@ -29,7 +29,7 @@ test("a browser that is not signed in is told how to, and gets no page", limit, 
   const { context, page } = await open(t, it);
   await page.goto(`${it.url}/#/settings`);
   await page.getByRole("button", { name: "Sign this browser out" }).click();
-  await page.getByText("ward tokens link").waitFor();
+  await page.getByText("ward tokens link", { exact: true }).waitFor();
   assert.equal(await page.getByRole("textbox", { name: "Message" }).count(), 0);
   assert.equal((await context.request.get(`${it.url}/sessions`)).status(), 401);
 });

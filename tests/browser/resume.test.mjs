@@ -112,6 +112,23 @@ test("a question survives a Ward that was killed, and its answer counts", limit,
   await page.locator(".said").getByText("Dear Ada").waitFor();
 });
 
+test("a place whose code cannot be fetched says so, and the rest of the page stays", limit, async (t) => {
+  const it = await serve(t);
+  const { page } = await open(t, it);
+  await it.kill();
+  await page.getByText("Ward does not answer. Trying again…").waitFor();
+  await page.getByRole("link", { name: "Ledger" }).click();
+  await page.getByText("This place cannot be shown.").waitFor();
+  await it.start();
+  await page.getByRole("link", { name: "+ New session" }).click();
+  await page.getByRole("textbox", { name: "Message" }).waitFor();
+  await page.getByRole("link", { name: "Ledger" }).click();
+  await page.getByRole("button", { name: "Load the page again" }).click();
+  await page.getByRole("heading", { name: "Ledger" }).waitFor();
+  // The browser's console has the error, and nothing else went wrong.
+  for (const said of page.wrong.splice(0)) assert.match(said, /^console: TypeError: Failed to fetch dynamically imported module/);
+});
+
 test("Ctrl+. stops the agent from wherever the focus is", limit, async (t) => {
   const scripted = await model(t);
   scripted.turns.push([{ text: "I wait." }, { call: "terminal_run", with: { command: "echo begun; sleep 1000" } }]);

@@ -56,6 +56,8 @@ test("a connected editor is chosen by its name, and the session acts there", lim
   await mkdir(other);
   const [one, two] = [await editor(t, it), await editor(t, it, { workspace: other, name: "invoices", words: "from the other window" })];
   await page.getByRole("button", { name: /^runs in/ }).click();
+  // What is connected is asked for when the menu opens.
+  await page.getByRole("option", { name: /VS Code, invoices/ }).waitFor();
   const names = await page.getByRole("option").locator(".menu-name").allInnerTexts();
   assert.deepEqual(names.map((name) => name.replace(" ✓", "")).sort(), ["VS Code, invoices", "VS Code, orders", "VS Code, this workspace", "this machine"]);
   assert.match(await page.getByRole("option", { name: /VS Code, invoices/ }).innerText(), /Connected · \S+\/invoices\. Nothing confines its commands, so they ask\./);

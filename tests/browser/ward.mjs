@@ -33,6 +33,20 @@ export async function closeBrowser() {
   await (await launched)?.close();
 }
 
+const endings = new WeakMap();
+
+/** What is to be done after a test, the last that was made first: a page is closed before its Ward. */
+function afterwards(t, end) {
+  if (endings.has(t)) return endings.get(t).push(end);
+  const all = [end];
+  endings.set(t, all);
+  t.after(async () => {
+    const failed = [];
+    for (const end of all.reverse()) await Promise.resolve().then(end).catch((error) => failed.push(error));
+    if (failed.length > 0) throw failed[0];
+  });
+}
+
 /** A home folder with a workspace in it. */
 async function place(files) {
   const home = await realpath(await mkdtemp(join(tmpdir(), "ada-")));
@@ -80,7 +94,7 @@ export async function serve(t, { files = { "README.md": "# A workspace\n\nWith a
     await exited;
   };
   await it.start();
-  t.after(async () => {
+  afterwards(t, async () => {
     await it.kill();
     await rm(at.home, { recursive: true, force: true });
   });
@@ -99,7 +113,7 @@ export async function serve(t, { files = { "README.md": "# A workspace\n\nWith a
 /** A browser with a page that is signed in. Whatever goes wrong on it fails the test. */
 export async function open(t, it, options = {}) {
   const context = await (await browser()).newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: "reduce", ...options });
-  t.after(() => context.close());
+  afterwards(t, () => context.close());
   if (process.env.WARD_PAGE) await fromDisk(context);
   const page = await watched(t, context);
   const { body } = await it.call("POST", "/login");
@@ -145,7 +159,7 @@ export async function watched(t, context) {
     page.wrong.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
-  t.after(async () => {
+  afterwards(t, async () => {
     if (t.signal?.aborted || t.passed === false) await shot(page, `failed: ${t.name.slice(0, 60)}`).catch(() => {});
     assert.deepEqual(page.wrong, [], "nothing goes wrong on the page");
   });

@@ -11,13 +11,13 @@ export interface Host {
   nonce: string;
   /** What the host wants to be shown first, such as a session. */
   start?: string;
+  /** What was being written when the host let go of the page, by session. */
+  drafts?: Record<string, string>;
+  /** Keeps what is being written, where the host lets go of a page that is not seen. */
+  keep?: (drafts: Record<string, string>) => void;
 }
 
-interface Injected {
-  base: string;
-  token: string;
-  start?: string;
-}
+type Injected = Pick<Host, "base" | "start" | "drafts" | "keep"> & { token: string };
 
 declare global {
   interface Window {

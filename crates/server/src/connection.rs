@@ -4,6 +4,7 @@ use axum::http::Extensions;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Peer;
+use crate::user::User;
 
 /// A connection. Ward puts it beside each request; nothing that a client sends can.
 #[derive(Debug, Clone)]
@@ -11,6 +12,7 @@ pub(crate) struct Connection {
     pub(crate) peer: Peer,
     /// Whether the process at its other end is this user's, on this machine, and sees the same files.
     pub(crate) beside: bool,
+    pub(crate) user: User,
     /// Cancelled when Ward is told to stop.
     pub(crate) stop: CancellationToken,
 }
@@ -21,6 +23,7 @@ impl Connection {
         extensions.get().cloned().unwrap_or_else(|| Self {
             peer: Peer::Local,
             beside: false,
+            user: User::default(),
             stop: CancellationToken::new(),
         })
     }

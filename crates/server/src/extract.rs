@@ -41,9 +41,13 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
             let path = error.path().to_string();
             let error = error.into_inner();
             if !error.is_data() {
+                let hint = match is_no_number(&bytes, &error) {
+                    true => " `NaN` and `Infinity` are no JSON, though Python writes them: put null or a text in their place.",
+                    false => "",
+                };
                 return Failure::new(
                     ErrorKind::ParseError,
-                    format!("The body is not JSON that can be read: {error}."),
+                    format!("The body is not JSON that can be read: {error}.{hint}"),
                 );
             }
             match path.as_str() {
@@ -66,6 +70,23 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         })?;
         Ok(Self(value))
     }
+}
+
+/// Whether what cannot be read is a number that JSON does not have.
+fn is_no_number(body: &[u8], error: &serde_json::Error) -> bool {
+    let mut lines = body.split(|byte| *byte == b'\n');
+    let line = lines
+        .nth(error.line().saturating_sub(1))
+        .unwrap_or_default();
+    // It stops at the letter that does not fit: the first, or the one after the sign.
+    let from = error.column().saturating_sub(2);
+    let rest = line.get(from..).unwrap_or_default();
+    let words: [&[u8]; 2] = [b"NaN", b"Infinity"];
+    let begins = |at: usize| {
+        let rest = rest.get(at..).unwrap_or_default();
+        words.iter().any(|word| rest.starts_with(word))
+    };
+    (0..=2).any(begins)
 }
 
 /// No body is needed. Refuses one that is not JSON (415); what is in it is not looked at.

@@ -26,6 +26,7 @@ mod beside;
 mod connection;
 mod extract;
 mod failure;
+mod hello;
 mod host;
 mod listen;
 mod openapi;
@@ -33,6 +34,7 @@ mod operations;
 mod origin;
 mod routes;
 mod sse;
+mod user;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -158,16 +160,18 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
     let names = host::Names::of(app.address);
     let mut router = Router::new();
     for operation in operations::all::<S>() {
-        let admit =
-            middleware::from_fn_with_state((Arc::clone(&app), operation.who), auth::admit::<S>);
+        let state = (Arc::clone(&app), operation.who, operation.runtimes);
+        let admit = middleware::from_fn_with_state(state, auth::admit::<S>);
         router = router.route(operation.path, operation.handler.route_layer(admit));
     }
     let editors = app.broker.layer(auth::for_editors(&app));
+    let broker = app.broker.clone();
     router
         .fallback(failure::no_such_address)
         .method_not_allowed_fallback(failure::no_such_method)
         .with_state(app)
         .layer(editors)
+        .layer(middleware::from_fn_with_state(broker, hello::check::<S>))
         // The last is the first that a request meets.
         .layer(middleware::from_fn(origin::check))
         .layer(middleware::from_fn_with_state(names, host::check))

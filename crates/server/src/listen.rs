@@ -16,7 +16,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
 };
 use tokio::net::unix::UCred;
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,6 +25,7 @@ use tower::Service as _;
 use crate::auth::Peer;
 use crate::beside;
 use crate::connection::Connection;
+use crate::user::User;
 
 /// How long answers that are under way have when it is told to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -48,7 +49,11 @@ pub async fn serve(
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
-    let about = |address: &SocketAddr| (Peer::of(address.ip()), false);
+    let about = |stream: &TcpStream, address: &SocketAddr| About {
+        peer: Peer::of(address.ip()),
+        beside: false,
+        user: User::between(*address, stream.local_addr().ok()),
+    };
     answer(listener, about, router, stop).await;
     Ok(())
 }
@@ -114,7 +119,11 @@ impl Drop for SocketFile {
 /// Answers on Ward's own socket until `stop` is ready, as [`serve`] does.
 pub async fn serve_unix(socket: Socket, router: Router, stop: impl Future<Output = ()> + Send) {
     let Socket { listener, file } = socket;
-    let about = |other: &Option<UCred>| (Peer::Local, other.as_ref().is_some_and(beside::is));
+    let about = |_: &UnixStream, other: &Option<UCred>| About {
+        peer: Peer::Local,
+        beside: other.as_ref().is_some_and(beside::is),
+        user: User::default(),
+    };
     answer(Near(listener), about, router, stop).await;
     drop(file);
 }
@@ -137,9 +146,16 @@ impl Listener for Near {
     }
 }
 
+/// Who is at the other end.
+struct About {
+    peer: Peer,
+    beside: bool,
+    user: User,
+}
+
 async fn answer<L: Listener>(
     mut listener: L,
-    about: impl Fn(&L::Addr) -> (Peer, bool),
+    about: impl Fn(&L::Io, &L::Addr) -> About,
     router: Router,
     stop: impl Future<Output = ()>,
 ) {
@@ -158,10 +174,11 @@ async fn answer<L: Listener>(
             () = &mut stop => break,
             next = next => next,
         };
-        let (peer, beside) = about(&address);
+        let About { peer, beside, user } = about(&stream, &address);
         let connection = Connection {
             peer,
             beside,
+            user,
             stop: stopping.clone(),
         };
         let (router, late) = (router.clone(), late.clone());

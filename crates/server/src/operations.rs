@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ::notebook::{ArtifactRef, Presence};
 use ::notebooks::{
     AgentInfo, AgentList, Announced, Appended, Compacted, FetchInput, Input, NotebookInfo,
-    NotebookList, NotebookState, PostEvents, PostInput, PostNotebook, PostNotebookAgent,
-    PostNotebookRuntime,
+    NotebookList, NotebookState, PostComms, PostEvents, PostInput, PostNotebook, PostNotebookAgent,
+    PostNotebookRuntime, TakenComms,
 };
 use axum::handler::Handler;
 use axum::http::Method;
@@ -19,7 +19,7 @@ use protocol::http::{
     ActionEnded, ActionState, Approvals, DeniedBody, Grants, Health, LoginLink, PostAction,
     PostAnswer, PostAttention, Roles,
 };
-use protocol::runtime::{PostRuntime, Registered, RuntimeInfo, Runtimes};
+use protocol::runtime::{self, PostRuntime, Registered, RuntimeInfo};
 use protocol::session::{
     Models, PatchSession, PostFork, PostMessage, PostSession, SessionAnswer, SessionEvent,
     SessionInfo, Sessions,
@@ -30,7 +30,7 @@ use store::Store;
 
 use crate::app::App;
 use crate::assets;
-use crate::auth::Who;
+use crate::auth::{Runtimes, Who};
 use crate::openapi;
 use crate::routes::{
     actions, approvals, door, frame, grants, health, inbox, ledger, login, notebooks, page, roles,
@@ -46,6 +46,7 @@ pub(crate) struct Operation<S: Store> {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
     pub(crate) who: Who,
+    pub(crate) runtimes: Runtimes,
     /// Its name for programs that are generated.
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
@@ -94,6 +95,7 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .answer(200, "The part", Content::Asset)
             .answer(304, "It is the one that is known", Content::Nothing),
         get("/healthz", "getHealth", Everybody, health::show::<S>)
+            .for_runtimes()
             .summary("Whether Ward is well; for who says who they are, more about it")
             .json::<Health>(200, "It is well"),
         get("/openapi.json", "getOpenApi", Everybody, openapi::show::<S>)
@@ -232,7 +234,7 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
         get("/runtimes", "getRuntimes", Persons, runtimes::list::<S>)
             .summary("Where actions run")
             .query::<runtimes::Query>()
-            .json::<Runtimes>(200, "The runtimes"),
+            .json::<runtime::Runtimes>(200, "The runtimes"),
         post("/runtimes", "postRuntime", Persons, runtimes::register::<S>)
             .summary("Register a Socket.IO connection of yours as a runtime")
             .body::<PostRuntime>()
@@ -258,17 +260,20 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .json::<NotebookInfo>(201, "The new notebook")
             .fails(&[404, 503]),
         get("/notebooks/{id}", "getNotebook", Actors, notebooks::get::<S>)
+            .for_runtimes()
             .summary("What the events of a notebook amount to, and up to which")
             .json::<NotebookState>(200, "The notebook"),
         delete("/notebooks/{id}", "deleteNotebook", Persons, notebooks::delete::<S>)
             .summary("Delete a notebook, with all that is kept beside it. What ran stays in the ledger")
             .json::<NotebookInfo>(200, "It is gone"),
         get("/notebooks/{id}/events", "getNotebookEvents", Actors, notebooks::events::<S>)
-            .summary("All that happens in a notebook, from its beginning or from where you were; `presence` has no number")
+            .for_runtimes()
+            .summary("All that happens in a notebook, from its beginning or from where you were; `presence`, `comm` and `comm.dropped` have no number")
             .query::<sse::From>()
             .events()
             .fails(&[410, 503]),
         post("/notebooks/{id}/events", "postNotebookEvents", Actors, notebooks::append::<S>)
+            .for_runtimes()
             .summary("Append events. Sent again, entries are appended once; `X-Ward-Runtime` shows that a runtime says them")
             .body::<PostEvents>()
             .json::<Appended>(200, "They are there")
@@ -290,17 +295,30 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .answer(204, "It was the first answer", Content::Nothing)
             .fails(&[409, 503]),
         post("/notebooks/{id}/runtimes", "announceRuntime", Persons, notebooks::announce::<S>)
+            .for_runtimes()
             .summary("Announce a runtime of yours for a notebook. The newest has it")
             .body::<PostNotebookRuntime>()
             .json::<Announced>(201, "Its session, token and lease"),
         post("/notebooks/{id}/runtimes/{session}/renew", "renewRuntime", Persons, notebooks::renew::<S>)
+            .for_runtimes()
             .summary("Say that a runtime session is still there")
             .json::<Announced>(200, "Its lease is renewed")
             .fails(&[415]),
         post("/notebooks/{id}/runtimes/{session}/input", "fetchInput", Persons, notebooks::answered::<S>)
+            .for_runtimes()
             .summary("Fetch, as a runtime session, what somebody answered to a run of its own")
             .body::<FetchInput>()
             .json::<Input>(200, "The answer; it is gone here"),
+        post("/notebooks/{id}/runtimes/{session}/comms", "tellComms", Persons, notebooks::tell_comms::<S>)
+            .for_runtimes()
+            .summary("Say something, as a runtime session, to whoever shows its widgets. It is told to those who follow and never kept")
+            .body::<PostComms>()
+            .answer(204, "It was told", Content::Nothing),
+        get("/notebooks/{id}/runtimes/{session}/comms", "takeComms", Persons, notebooks::take_comms::<S>)
+            .for_runtimes()
+            .summary("Fetch, as a runtime session, what is said to its widgets: waits a while for the first. Such messages are sent by `cell.execute` with `comm`")
+            .query::<notebooks::Has>()
+            .json::<TakenComms>(200, "The messages, or none"),
         delete("/notebooks/{id}/runtimes/{session}", "endRuntime", Persons, notebooks::end::<S>)
             .summary("End a runtime session of a notebook: now, or soon, unless it is heard of again")
             .query::<notebooks::After>()
@@ -320,11 +338,13 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .summary("What is kept beside a notebook")
             .json::<notebooks::ArtifactList>(200, "The artifacts"),
         post("/notebooks/{id}/artifacts", "postArtifact", Persons, notebooks::keep::<S>)
+            .for_runtimes()
             .summary("Keep the bytes of the body beside a notebook, by their content")
             .query::<notebooks::Name>()
             .json::<ArtifactRef>(201, "What they are called")
             .fails(&[408, 413, 415]),
         get("/notebooks/{id}/artifacts/{digest}", "getArtifact", Actors, notebooks::artifact::<S>)
+            .for_runtimes()
             .summary("The bytes of an artifact, as a download")
             .answer(200, "The bytes", Content::Bytes),
         delete("/notebooks/{id}/artifacts/{digest}", "deleteArtifact", Persons, notebooks::drop_artifact::<S>)
@@ -332,6 +352,7 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .json::<ArtifactRef>(200, "It is gone"),
         get("/gate", "openGate", Actors, door::open::<S>)
             .summary("JSON-RPC with the gate, over a connection that is upgraded to `ward-gate`")
+            .query::<door::Query>()
             .answer(101, "From here on, JSON-RPC in Content-Length frames", Content::Nothing)
             .fails(&[426, 503]),
     ]
@@ -386,6 +407,7 @@ impl<S: Store> Operation<S> {
             method,
             path,
             who,
+            runtimes: Runtimes::Refused,
             id,
             summary: "",
             query: None,
@@ -400,6 +422,12 @@ impl<S: Store> Operation<S> {
         } else {
             operation
         }
+    }
+
+    /// Runtimes that Ward started may use it too, for their own notebooks.
+    fn for_runtimes(mut self) -> Self {
+        self.runtimes = Runtimes::Admitted;
+        self
     }
 
     fn summary(mut self, summary: &'static str) -> Self {

@@ -2,10 +2,11 @@
 //!
 //! A page of any site can make a browser send requests here, and one from another port of this
 //! machine even with Ward's cookie. The browser says from where they come: what changes something,
-//! or comes with the cookie, has to come from Ward's own page or from no page at all.
+//! is for the broker, opens a websocket or comes with the cookie, has to come from Ward's own page or
+//! from no page at all.
 
 use axum::extract::Request;
-use axum::http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use axum::http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN, UPGRADE};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -18,7 +19,8 @@ const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Runs behind the check of the host: `Host` is known to be ours.
 pub(crate) async fn check(request: Request, next: Next) -> Response {
-    if fine(request.method(), request.headers()) {
+    let broker = broker::is_for(request.uri().path());
+    if fine(request.method(), request.headers(), broker) {
         return next.run(request).await;
     }
     HttpFailure::new(
@@ -28,8 +30,10 @@ pub(crate) async fn check(request: Request, next: Next) -> Response {
     .into_response()
 }
 
-fn fine(method: &Method, headers: &HeaderMap) -> bool {
-    let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+fn fine(method: &Method, headers: &HeaderMap, broker: bool) -> bool {
+    let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    // What goes through a websocket changes things too.
+    let changes = !reads || broker || headers.contains_key(UPGRADE);
     // Beside a token, which no page of another site can send, the cookie counts for nothing.
     let cookie = !headers.contains_key(AUTHORIZATION) && cookies(headers).next().is_some();
     if !(changes || cookie) {
@@ -63,12 +67,16 @@ mod tests {
     use super::*;
 
     fn fine(method: &str, headers: &[(&'static str, &str)]) -> bool {
+        at(method, headers, false)
+    }
+
+    fn at(method: &str, headers: &[(&'static str, &str)], broker: bool) -> bool {
         let mut map = HeaderMap::new();
         map.insert(HOST, "localhost:3000".parse().unwrap());
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
         }
-        super::fine(&method.parse().unwrap(), &map)
+        super::fine(&method.parse().unwrap(), &map, broker)
     }
 
     const SIGNED_IN: (&str, &str) = ("cookie", "a=b; ward=x");
@@ -84,6 +92,9 @@ mod tests {
         ] {
             assert!(fine("POST", headers), "{headers:?}");
             assert!(fine("GET", headers), "{headers:?}");
+            let websocket = [headers, &[("upgrade", "websocket")]].concat();
+            assert!(fine("GET", &websocket), "{headers:?}");
+            assert!(at("GET", headers, true), "{headers:?}");
         }
         // An old browser says nothing when it only reads, and its cookie stays at home otherwise.
         assert!(fine("GET", &[SIGNED_IN]));
@@ -114,6 +125,9 @@ mod tests {
             let signed_in = [headers, &[SIGNED_IN]].concat();
             assert!(!fine("GET", &signed_in), "{headers:?}");
             assert!(fine("GET", headers), "{headers:?}");
+            let websocket = [headers, &[("upgrade", "websocket")]].concat();
+            assert!(!fine("GET", &websocket), "{headers:?}");
+            assert!(!at("GET", headers, true), "{headers:?}");
         }
         assert!(!fine("POST", &[SIGNED_IN]));
         assert!(fine("POST", &[SIGNED_IN, ("authorization", "Bearer x")]));

@@ -1,7 +1,10 @@
 //! Events as they are told over HTTP (server-sent events): each with its number, without a gap.
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,7 +12,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::Stream;
 use gate::ledger::Ledger;
 use protocol::{ErrorKind, Failure};
 use runner::{Listener, Session, Written};
@@ -161,23 +164,24 @@ where
     S: Store,
     F: Future<Output = Result<(), Over>> + Send + 'static,
 {
-    let (sender, receiver) = mpsc::channel(AHEAD);
-    let told = tell(Out(sender.clone()));
+    let (sender, pieces) = mpsc::channel(AHEAD);
+    let told = tell(Out(sender));
     let tokens = Arc::clone(&app.tokens);
-    tokio::spawn(async move {
+    let telling = async move {
         tokio::select! {
-            // The connection ends in any case.
-            _ = told => {}
-            () = sender.closed() => {}
+            // In this order: who came back to what it left lying for long may not be let in any more.
+            biased;
             () = caller.gone(&tokens) => {}
             () = connection.stop.cancelled() => {}
+            // The connection ends in any case.
+            _ = told => {}
         }
         drop(hold);
-    });
-    let pieces = stream::unfold(receiver, |mut receiver| async {
-        let piece: Bytes = receiver.recv().await?;
-        Some((Ok::<_, std::convert::Infallible>(piece), receiver))
-    });
+    };
+    let pieces = Pieces {
+        telling: Some(Box::pin(telling)),
+        pieces,
+    };
     let mut response = Body::from_stream(pieces).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -186,6 +190,30 @@ where
         HeaderValue::from_static("no-store, no-transform"),
     );
     response
+}
+
+/// What is told, piece by piece. It is made when the connection asks for it, by the connection's own
+/// task, and is over when the connection is.
+struct Pieces<F> {
+    /// None once all is told.
+    telling: Option<Pin<Box<F>>>,
+    pieces: mpsc::Receiver<Bytes>,
+}
+
+impl<F: Future<Output = ()>> Stream for Pieces<F> {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(piece) = self.pieces.poll_recv(cx) {
+            return Poll::Ready(piece.map(Ok));
+        }
+        if let Some(telling) = &mut self.telling
+            && telling.as_mut().poll(cx).is_ready()
+        {
+            self.telling = None;
+        }
+        self.pieces.poll_recv(cx).map(|piece| piece.map(Ok))
+    }
 }
 
 /// Says that there is nothing more, now and later: a browser then does not come again.

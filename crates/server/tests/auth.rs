@@ -168,6 +168,7 @@ async fn health_tells_strangers_the_version_alone() {
             "status": "ok",
             "version": "1.2.3",
             "actor": format!("person:{}", ward.person),
+            "address": ward.address.to_string(),
             "workspace": "/home/ada/<script>",
             "sandbox": {
                 "tier": "walls",
@@ -269,7 +270,10 @@ async fn a_browser_signs_in_by_a_link_that_works_once_and_stays_so_over_a_restar
     let secret = cookie.strip_prefix("ward=").unwrap();
     let config = ward.folder.path().join("config");
     let restarted = Tokens::open(&config).unwrap();
-    assert!(restarted.recognize(secret).is_some());
+    let own = Some(rustix::process::getuid().as_raw());
+    assert!(restarted.recognize(secret, || own).is_some());
+    assert!(restarted.recognize(secret, || None).is_none());
+    assert!(restarted.recognize(secret, || Some(65533)).is_none());
     let file = std::fs::read_to_string(config.join("tokens.json")).unwrap();
     assert!(!file.contains(secret) && !file.contains(&ward.token));
 

@@ -135,7 +135,7 @@ impl Inner {
             kernel: wanted.kernel.clone(),
             person: wanted.person.clone(),
         };
-        let lent = Lent::to(&self.tokens, &wanted.person);
+        let lent = Lent::to(&self.tokens, &wanted.person, &wanted.notebook);
         let lent = lent.map_err(|error| internal(error.to_string()))?;
         let stop = CancellationToken::new();
         let (ended, over) = watch::channel(false);

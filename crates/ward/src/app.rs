@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use broker::Broker;
+use gate::redact::Redactor;
 use gate::runtime::{Launch, Near, Waiting};
 use gate::{Gate, GateOptions};
 use notebooks::Notebooks;
@@ -41,16 +42,19 @@ pub(crate) struct App {
 impl App {
     /// Puts Ward together on a data folder that this process owns.
     pub(crate) async fn open(folder: DataFolder, workspace: &Path) -> anyhow::Result<Self> {
+        let settings = settings::read()?;
+        let registry = Registry::new(&settings.providers, |name| std::env::var(name).ok());
         let options = GateOptions {
             config: folders::config()?,
             data: folder.path().to_owned(),
             head: head_file(folder.path())?,
             workspace: workspace.to_owned(),
             home: home(),
+            own: gate::real_folders(&own(folder.path())?),
             launch: launch(folder.path())?,
             patience: PATIENCE,
+            redactor: Arc::new(Redactor::from_environment(registry.keys())?),
         };
-        let settings = settings::read()?;
         let editors = broker::Options {
             lease: settings.lease,
             here: Some(broker::Here {
@@ -65,7 +69,6 @@ impl App {
         };
         let store = Arc::new(SqliteStore::open(folder)?);
         let gate = Gate::open(Arc::clone(&store), options).await?;
-        let registry = Registry::new(&settings.providers, |name| std::env::var(name).ok());
         let runner = Runner::new(gate.clone(), registry, settings.models);
         let broker = Broker::open(Arc::clone(&store), editors).await?;
         let notebooks = Notebooks::open(gate.clone(), kept).await?;
@@ -156,13 +159,19 @@ fn home() -> Option<String> {
     home.to_str().map(ToOwned::to_owned)
 }
 
+/// Ward's own folders, with this one for the store.
+fn own(data: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut own = folders::own()?;
+    own.extend([folders::state()?, data.to_owned()]);
+    Ok(own)
+}
+
 /// Runtime servers are this program again, with a pipe of their own.
 fn launch(data: &Path) -> anyhow::Result<Launch> {
     let program = std::env::current_exe().context("Ward cannot find its own program")?;
     let arguments = ["runtime", "--gated", "--stdio", "--own"].map(OsString::from);
     let arguments = arguments.into_iter().chain([data.into()]);
-    let mut own = folders::own()?;
-    own.extend([folders::state()?, data.to_owned()]);
+    let own = own(data)?;
     Ok(Launch {
         program,
         arguments: arguments.collect(),

@@ -186,6 +186,8 @@ fn finish(
     log::start(log.unwrap_or_default());
     match command() {
         Ok(code) => code,
+        // Whoever read it had enough, as `head` has: that is no failure.
+        Err(error) if console::is_unread(&error) => ExitCode::SUCCESS,
         Err(error) => {
             console::tell(&format!("{error:#}"));
             ExitCode::FAILURE

@@ -218,10 +218,21 @@ impl Client {
     }
 }
 
-/// A connection to the gate of the Ward that listens on this socket, as JSON-RPC.
-pub(crate) async fn knock(socket: &Path, token: &str) -> anyhow::Result<TokioIo<Upgraded>> {
+/// A connection to the gate of the Ward that listens on this socket, as JSON-RPC, for this
+/// workspace.
+pub(crate) async fn knock(
+    socket: &Path,
+    token: &str,
+    workspace: &Path,
+) -> anyhow::Result<TokioIo<Upgraded>> {
+    let Some(workspace) = workspace.to_str() else {
+        bail!(
+            "{} cannot be the workspace: its path is not UTF-8.",
+            workspace.display()
+        );
+    };
     let request = Request::builder()
-        .uri("/gate")
+        .uri(format!("/gate?workspace={}", encoded(workspace)))
         .header(header::HOST, SOCKET_HOST)
         .header(header::AUTHORIZATION, format!("Bearer {token}"))
         .header(header::CONNECTION, "upgrade")

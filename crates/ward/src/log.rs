@@ -1,6 +1,7 @@
 //! Logs: through `tracing` to standard error, at the level that `--log` or WARD_LOG names.
 
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing::Metadata;
+use tracing_subscriber::filter::{LevelFilter, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -27,6 +28,14 @@ pub(crate) fn parse(text: &str) -> Result<Filter, String> {
     Ok(Filter(targets))
 }
 
+/// Whether nothing secret can stand in it. The broker's library writes out whatever it is sent, tokens
+/// too, but where it says which answers it dropped.
+fn keeps_secrets(about: &Metadata<'_>) -> bool {
+    let library = about.target().split("::").next().unwrap_or_default();
+    let is_socket = about.target() == "socketioxide::socket" && about.is_event();
+    !matches!(library, "socketioxide" | "engineioxide") || is_socket
+}
+
 /// Starts logging; further calls change nothing.
 pub(crate) fn start(filter: Filter) {
     let lines = tracing_subscriber::fmt::layer()
@@ -35,6 +44,7 @@ pub(crate) fn start(filter: Filter) {
     let _ = tracing_subscriber::registry()
         .with(lines)
         .with(filter.0)
+        .with(filter_fn(keeps_secrets))
         .try_init();
 }
 

@@ -7,7 +7,7 @@
 )]
 
 mod support;
-#[path = "chat/terminal.rs"]
+#[path = "support/terminal.rs"]
 mod terminal;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -224,6 +224,8 @@ fn role_and_mode_change_from_the_next_turn_on_and_typing_errors_are_told() {
     chat.says("/mode fast");
     chat.sees("It is sandbox or full.");
     chat.says("/mode full");
+    chat.sees("The role architect is held by the sandbox in any mode.");
+    chat.says("/role backend");
     chat.sees("is not held by the sandbox");
     chat.says("/model");
     chat.sees("The model is offline.");
@@ -269,9 +271,8 @@ fn a_session_and_its_question_are_there_again_after_a_restart() {
     chat.sees("› /new");
 }
 
-#[test]
-fn a_conversation_goes_on_when_the_ward_behind_it_ends() {
-    let home = Home::new();
+/// `ward serve`, when it can be used.
+fn served(home: &Home) -> std::process::Child {
     let mut serve = home
         .ward()
         .args(["serve", "--addr", "127.0.0.1:0", "--no-open"])
@@ -282,6 +283,36 @@ fn a_conversation_goes_on_when_the_ward_behind_it_ends() {
     BufReader::new(serve.stdout.as_mut().unwrap())
         .read_line(&mut line)
         .unwrap();
+    assert!(!line.is_empty(), "ward serve did not start");
+    serve
+}
+
+#[test]
+fn ward_can_be_started_again_while_a_conversation_waits_for_it() {
+    let home = Home::new();
+    let mut serve = served(&home);
+    let mut chat = Terminal::chat(&home, &[]);
+    chat.says("write a.txt: one");
+    chat.sees("a.txt is there now.");
+    chat.settles();
+    serve.kill().unwrap();
+    serve.wait().unwrap();
+    chat.sees("Ward has ended; looking for another …");
+    let mut serve = served(&home);
+    chat.sees("Ward is there again.");
+    chat.settles();
+    chat.says("write b.txt: two");
+    chat.sees("b.txt is there now.");
+    chat.settles();
+    assert_eq!(read(&home, "b.txt").as_deref(), Some("two"));
+    serve.kill().unwrap();
+    serve.wait().unwrap();
+}
+
+#[test]
+fn a_conversation_goes_on_when_the_ward_behind_it_ends() {
+    let home = Home::new();
+    let mut serve = served(&home);
     let mut chat = Terminal::chat(&home, &[]);
     chat.says("write a.txt: one");
     chat.sees("a.txt is there now.");
@@ -290,7 +321,7 @@ fn a_conversation_goes_on_when_the_ward_behind_it_ends() {
     chat.sees("[a]llow once");
     serve.kill().unwrap();
     serve.wait().unwrap();
-    chat.sees("Ward is there again.");
+    chat.sees("this chat is Ward now");
     chat.types("a");
     chat.sees("✓ allowed once");
     chat.sees("outside.txt is there now.");

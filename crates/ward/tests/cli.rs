@@ -1,6 +1,11 @@
 //! What the command line says, as people see it: arguments in; exit code, standard output and
 //! standard error out.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot set itself up has failed"
+)]
+
 mod support;
 
 use support::Home;
@@ -44,6 +49,59 @@ fn every_sub_command_has_a_help_worth_reading() {
         let args = ["notebook", name, "--help"];
         snapshot(&format!("notebook_{name}_help"), &args);
     }
+}
+
+#[test]
+fn who_has_read_enough_is_no_failure() {
+    let home = Home::new();
+    for arguments in [
+        &["roles", "list"][..],
+        &["roles", "list", "--json"],
+        &["roles", "check"],
+        &["ledger", "tail"],
+        &["ledger", "export"],
+        &["ledger", "verify"],
+        &["approvals"],
+        &["grants"],
+        &["tokens", "list"],
+        &["models"],
+        &["openapi"],
+        &["completions", "bash"],
+        &["doctor"],
+        &["doctor", "--json"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = home.ward().args(arguments).stdout(writer).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (output.status.code(), told.as_str()),
+            (Some(0), ""),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn a_token_is_for_a_role_that_there_is() {
+    let home = Home::new();
+    let refused = home.transcript(&["tokens", "add", "--role", "bakend"]);
+    insta::assert_snapshot!("tokens_unknown_role", refused);
+    let listed = home.transcript(&["tokens", "list"]);
+    assert!(!listed.contains("agent"), "{listed}");
+    let roles = home.workspace().join(".ward/roles");
+    std::fs::create_dir_all(&roles).unwrap();
+    std::fs::write(roles.join("dev.md"), "---\nskills: [fs.read]\n---\n").unwrap();
+    let output = home
+        .ward()
+        .args(["tokens", "add", "--role", "dev"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.success() && told.contains("is not trusted"),
+        "{told}"
+    );
 }
 
 #[test]

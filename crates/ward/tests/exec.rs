@@ -167,6 +167,30 @@ fn a_signal_to_ward_ends_the_command_and_leaves_nothing() {
     }
 }
 
+#[test]
+fn a_command_ends_with_the_process_that_started_it_where_that_was_asked_for() {
+    let home = Home::new();
+    // One that does not end when it is asked to.
+    let line = r#""$0" exec --until-parent-ends -- sh -c 'trap : TERM; echo ready; while :; do sleep 61.8; done' & wait"#;
+    let mut starter = Command::new("sh")
+        .args(["-c", line, env!("CARGO_BIN_EXE_ward")])
+        .env_clear()
+        .envs(home.environment())
+        .current_dir(home.workspace())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(starter.stdout.take().unwrap());
+    let mut said = String::new();
+    lines.read_line(&mut said).unwrap();
+    assert_eq!(said, "ready\n");
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    // The pipe ends only when the last process that holds it has ended.
+    lines.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "ready\n");
+}
+
 /// What comes out of a terminal in which `ward exec` runs a shell line, after typing `typed` as
 /// soon as the line has said `ready`; and how it ended.
 fn in_a_terminal(line: &str, typed: &str) -> (String, Option<i32>) {

@@ -6,195 +6,17 @@
     reason = "a test that cannot set itself up has failed"
 )]
 
+#[path = "support/serving.rs"]
+mod serving;
 mod support;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
+use serving::{LONG, Serving, outside, with};
 use support::Home;
-
-/// How long anything may take.
-const LONG: Duration = Duration::from_secs(60);
-
-/// A Ward that is ready, on a free port; it is gone after the test.
-struct Serving<'a> {
-    home: &'a Home,
-    ward: Child,
-    address: String,
-    /// The person's token.
-    token: String,
-}
-
-impl Drop for Serving<'_> {
-    fn drop(&mut self) {
-        let _ = self.ward.kill();
-        let _ = self.ward.wait();
-    }
-}
-
-impl<'a> Serving<'a> {
-    fn start(home: &'a Home) -> Self {
-        let mut ward = home
-            .ward()
-            .args(["serve", "--addr", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(ward.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("Ward is on http://");
-        let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
-        // It goes on printing; nobody listens.
-        std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-        let token = std::fs::read_to_string(home.config().join("token")).unwrap();
-        Self {
-            home,
-            ward,
-            address,
-            token: token.trim().to_owned(),
-        }
-    }
-
-    /// An agent's token, made by the command that makes them.
-    fn agent(&self, role: &str) -> String {
-        let output = self
-            .home
-            .ward()
-            .args(["tokens", "add", "--role", role])
-            .output()
-            .unwrap();
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    }
-
-    /// Sends a request, and leaves the answer to be read.
-    fn send(&self, method: &str, path: &str, token: &str, body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        stream
-    }
-
-    fn ask(&self, method: &str, path: &str, token: &str, body: &Value) -> (u16, Value) {
-        let body = if body.is_null() {
-            String::new()
-        } else {
-            body.to_string()
-        };
-        let mut answer = String::new();
-        self.send(method, path, token, &body)
-            .read_to_string(&mut answer)
-            .unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap())
-    }
-
-    fn get(&self, path: &str) -> Value {
-        let (status, body) = self.ask("GET", path, &self.token, &Value::Null);
-        assert_eq!(status, 200, "{body}");
-        body
-    }
-
-    fn act(&self, token: &str, body: &Value) -> (u16, Value) {
-        self.ask("POST", "/actions", token, body)
-    }
-
-    /// What the person is asked, once it is so many things.
-    fn asked(&self, count: usize) -> Vec<Value> {
-        let begun = Instant::now();
-        loop {
-            let body = self.get("/approvals");
-            let approvals = body["approvals"].as_array().unwrap();
-            if approvals.len() == count {
-                return approvals.clone();
-            }
-            assert!(begun.elapsed() < LONG, "{body}");
-        }
-    }
-
-    fn answer(&self, token: &str, approval: &Value, answer: &Value) -> (u16, Value) {
-        let mut body = json!({"digest": approval["digest"]});
-        body.as_object_mut()
-            .unwrap()
-            .extend(answer.as_object().unwrap().clone());
-        let path = format!("/approvals/{}", approval["id"].as_str().unwrap());
-        self.ask("POST", &path, token, &body)
-    }
-
-    /// An action, once it has ended.
-    fn ended(&self, id: &str) -> Value {
-        let begun = Instant::now();
-        loop {
-            let body = self.get(&format!("/actions/{id}"));
-            if body["state"] == "ended" {
-                return body["outcome"].clone();
-            }
-            assert!(begun.elapsed() < LONG, "{body}");
-        }
-    }
-
-    fn follow(&self, path: &str, token: &str) -> Events {
-        let mut lines = BufReader::new(self.send("GET", path, token, ""));
-        let mut status = String::new();
-        lines.read_line(&mut status).unwrap();
-        assert!(status.starts_with("HTTP/1.1 200"), "{status}");
-        Events(lines)
-    }
-}
-
-/// Events as they come. Each is sent as one piece, so that lines are whole.
-struct Events(BufReader<TcpStream>);
-
-impl Events {
-    /// The next event's kind and data; none at the end.
-    fn next(&mut self) -> Option<(String, Value)> {
-        let mut kind = None;
-        loop {
-            let mut line = String::new();
-            if self.0.read_line(&mut line).unwrap() == 0 {
-                return None;
-            }
-            if let Some(event) = line.strip_prefix("event: ") {
-                kind = Some(event.trim().to_owned());
-            }
-            if let Some(data) = line.strip_prefix("data: ") {
-                return Some((kind.unwrap(), serde_json::from_str(data).unwrap()));
-            }
-        }
-    }
-
-    /// The data of the next event of this kind.
-    fn of(&mut self, kind: &str) -> Value {
-        loop {
-            let (found, data) = self.next().unwrap();
-            if found == kind {
-                return data;
-            }
-        }
-    }
-}
-
-/// A write to a file that is outside the workspace, which asks.
-fn outside(home: &Home, name: &str) -> Value {
-    let path = home.workspace().parent().unwrap().join(name);
-    json!({"action": "fs.write", "params": {"path": path, "content": "written"}})
-}
-
-fn with(mut body: Value, more: &Value) -> Value {
-    body.as_object_mut()
-        .unwrap()
-        .extend(more.as_object().unwrap().clone());
-    body
-}
 
 #[test]
 fn a_question_is_the_persons_to_answer_and_the_answer_is_for_what_was_shown() {
@@ -271,6 +93,44 @@ fn what_is_refused_names_what_refused_it() {
     assert_eq!(refused["kind"], "denied");
     assert_eq!(refused["reason"], "use the test database");
     assert!(!home.workspace().parent().unwrap().join("out").exists());
+}
+
+#[test]
+fn what_is_protected_is_denied_by_its_rule_as_explain_says() {
+    let home = Home::new();
+    let ward = Serving::start(&home);
+    let agent = ward.agent("backend");
+    let write =
+        |path: &str| json!({"action": "fs.write", "params": {"path": path, "content": "x"}});
+    let token = home.config().join("token");
+    let kept = home.data().join("ward.db");
+    for (id, body, rule) in [
+        ("a", write("ward.toml"), "ward.toml"),
+        ("b", write(".ward/roles/x.md"), ".ward"),
+        (
+            "c",
+            json!({"action": "fs.read", "params": {"path": token}}),
+            home.config().to_str().unwrap(),
+        ),
+        (
+            "d",
+            write(kept.to_str().unwrap()),
+            home.data().to_str().unwrap(),
+        ),
+    ] {
+        let (status, refused) = ward.act(&agent, &with(body, &json!({"id": id})));
+        let told = (status, &refused["kind"], &refused["rule"]["text"]);
+        assert_eq!(told, (403, &json!("denied"), &json!(rule)), "{refused}");
+        assert_eq!(refused["rule"]["kind"], "protected");
+        let entries = ward.get("/ledger?limit=1000")["entries"].clone();
+        let mut of_it = entries.as_array().unwrap().iter();
+        let decision = of_it.find(|entry| entry["action_id"] == id && entry["kind"] == "decision");
+        let decision = &decision.unwrap()["data"];
+        assert_eq!(decision["verdict"], "deny");
+        assert_eq!(decision["rule"], refused["rule"]);
+    }
+    ward.asked(0);
+    assert!(!home.workspace().join("ward.toml").exists());
 }
 
 #[test]
@@ -432,6 +292,34 @@ fn a_wider_answer_is_a_grant_that_can_be_taken_back() {
 }
 
 #[test]
+fn an_answer_for_a_session_says_what_to_do_where_there_is_none() {
+    let home = Home::new();
+    let ward = Serving::start(&home);
+    let agent = ward.agent("backend");
+    ward.act(&agent, &with(outside(&home, "out"), &json!({"wait": 0})));
+    let approval = ward.asked(1).remove(0);
+    let allow = |scope: &str| {
+        let id = approval["id"].as_str().unwrap();
+        let arguments = ["approvals", "allow", id, "--scope", scope];
+        let output = home.ward().args(arguments).output().unwrap();
+        let [out, err] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), out, err)
+    };
+    let told = "ward: This action belongs to no session, so a yes cannot hold for one. Leave out --scope to allow it once, or allow it from now on with `--scope workspace`; an action is of a session where its request names one.\n";
+    assert_eq!(allow("session"), (Some(1), String::new(), told.to_owned()));
+    let pattern = approval["questions"][0]["pattern"].as_str().unwrap();
+    assert_eq!(
+        allow("workspace"),
+        (
+            Some(0),
+            format!("allowed.\n  granted  {pattern}\n"),
+            String::new()
+        )
+    );
+}
+
+#[test]
 fn a_token_that_is_revoked_by_command_is_refused_and_its_events_end() {
     let home = Home::new();
     let ward = Serving::start(&home);
@@ -462,4 +350,41 @@ fn a_token_that_is_revoked_by_command_is_refused_and_its_events_end() {
     let (status, refused) = ward.ask("GET", "/actions/it", &agent, &Value::Null);
     assert_eq!((status, &refused["kind"]), (401, &json!("unauthorized")));
     while events.next().is_some() {}
+    // Nobody is left who could do anything with an answer.
+    ward.asked(0);
+    let outcome = ward.ended("it");
+    assert_eq!(outcome["kind"], "forbidden", "{outcome}");
+    let entries = ward.get("/ledger?limit=1000")["entries"].clone();
+    let closed = entries.as_array().unwrap().iter();
+    let closed = closed
+        .rev()
+        .find(|entry| entry["kind"] == "answer")
+        .unwrap();
+    assert_eq!(closed["data"]["resolution"], "withdrawn");
+    assert_eq!(closed["data"]["reason"], outcome["error"]);
+}
+
+#[test]
+fn a_secret_that_a_request_sets_for_its_command_is_in_no_event() {
+    let home = Home::new();
+    let ward = Serving::start(&home);
+    let agent = ward.agent("backend");
+    let body = json!({
+        "id": "it", "action": "terminal.run",
+        "params": {"command": "echo it is $MY_SECRET, $PLAIN", "env": {"MY_SECRET": "tulips-at-noon", "PLAIN": "in the open"}},
+    });
+    let (status, done) = ward.act(&agent, &body);
+    assert_eq!(status, 200, "{done}");
+    assert_eq!(
+        done["outcome"]["result"]["stdout"],
+        "it is tulips-at-noon, in the open\n"
+    );
+    let mut events = ward.follow("/actions/it/events", &agent);
+    let told = std::iter::from_fn(|| events.next()).map(|(_, data)| data);
+    let told: Vec<String> = told.map(|data| data.to_string()).collect();
+    let told = told.join("\n");
+    assert!(told.contains("it is [redacted], in the open"), "{told}");
+    assert!(!told.contains("tulips"), "{told}");
+    let ledger = ward.get("/ledger?limit=1000").to_string();
+    assert!(!ledger.contains("tulips"), "{ledger}");
 }

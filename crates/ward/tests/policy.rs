@@ -59,6 +59,14 @@ fn a_decision_is_explained_with_everything_that_had_a_say() {
         "explain_ceiling",
         &["--role", "architect", "--mode", "full", "fs.read", "path=."],
     );
+    explain("explain_outside", &["fs.write", "path=../out", "content=x"]);
+    assert!(std::os::unix::fs::symlink("..", home.workspace().join("up")).is_ok());
+    explain("explain_link", &["fs.write", "path=up/out", "content=x"]);
+    let full = ["--role", "backend", "--mode", "full", "terminal.run"];
+    explain(
+        "explain_redirected",
+        &[&full[..], &["command=ls > up/out"]].concat(),
+    );
     explain("explain_net", &["net", "example.com:443"]);
     explain(
         "explain_protected",
@@ -124,6 +132,21 @@ fn rules_of_the_person_count_and_those_of_the_workspace_only_restrict() {
 }
 
 #[test]
+fn it_is_said_that_rules_about_files_do_not_hold_for_what_a_command_reads() {
+    let home = Home::new();
+    config(
+        &home,
+        "rules.toml",
+        "[[rules]]\ndeny = \"fs.read(**/*.pem)\"\n",
+    );
+    snapshot(
+        &home,
+        "explain_files_of_a_command",
+        &["policy", "explain", "terminal.run", "command=cat a.pem"],
+    );
+}
+
+#[test]
 fn a_mistake_in_the_rules_stops_ward_and_is_named() {
     let home = Home::new();
     config(&home, "rules.toml", "[[rules]]\ndeny = \"fs.wirte\"\n");
@@ -132,6 +155,7 @@ fn a_mistake_in_the_rules_stops_ward_and_is_named() {
         "rules_mistake",
         &["policy", "explain", "fs.read", "path=a"],
     );
+    snapshot(&home, "roles_check_rules", &["roles", "check"]);
 }
 
 #[test]
@@ -159,6 +183,25 @@ fn a_table_of_expectations_is_checked() {
         "odd.toml",
         "[[tests]]\naction = \"fs.read\"\nexpects = \"deny\"\n",
     );
+    for (name, row) in [
+        (
+            "test_net_params",
+            "action = \"net\"\nparams = { host = \"example.com:443\" }\n",
+        ),
+        ("test_net_nothing", "action = \"net\"\n"),
+        (
+            "test_wall_hosts",
+            "action = \"wall\"\npaths = [\"a\"]\nhosts = [\"a:1\"]\n",
+        ),
+        (
+            "test_action_hosts",
+            "action = \"fs.read\"\nparams = { path = \".\" }\nhosts = [\"a:1\"]\n",
+        ),
+    ] {
+        let file = format!("{name}.toml");
+        workspace(&home, &file, &format!("[[tests]]\n{row}expect = \"ask\"\n"));
+        snapshot(&home, name, &["policy", "test", &file]);
+    }
     snapshot(&home, "test_good", &["policy", "test", "good.toml"]);
     snapshot(&home, "test_bad", &["policy", "test", "bad.toml"]);
     snapshot(&home, "test_odd", &["policy", "test", "odd.toml"]);

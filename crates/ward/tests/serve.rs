@@ -25,12 +25,12 @@ struct Serving {
 impl Serving {
     #[track_caller]
     fn start(home: &Home) -> Self {
-        let mut ward = home
-            .ward()
-            .args(["serve", "--addr", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::started(home.ward().args(["serve", "--addr", "127.0.0.1:0"]), home)
+    }
+
+    #[track_caller]
+    fn started(command: &mut Command, home: &Home) -> Self {
+        let mut ward = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(ward.stdout.as_mut().unwrap())
             .read_line(&mut line)
@@ -101,6 +101,19 @@ fn it_answers_and_ends_when_asked_and_keeps_a_record_of_both() {
     let second = Serving::start(&home);
     assert_eq!(second.health()["store"]["events"], 4);
     assert_eq!(second.end("-INT").code(), Some(0));
+}
+
+#[test]
+fn it_ends_with_its_standard_input_where_it_was_told_to() {
+    let home = Home::new();
+    let mut command = home.ward();
+    command.args(["serve", "--addr", "127.0.0.1:0", "--until-stdin-ends"]);
+    let mut serving = Serving::started(command.stdin(Stdio::piped()), &home);
+    let mut input = serving.ward.stdin.take().unwrap();
+    input.write_all(b"a word that means nothing\n").unwrap();
+    assert_eq!(serving.health()["status"], "ok");
+    drop(input);
+    assert_eq!(serving.ward.wait().unwrap().code(), Some(0));
 }
 
 #[test]

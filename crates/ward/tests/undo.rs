@@ -404,6 +404,68 @@ fn what_cannot_be_undone_says_why() {
 }
 
 #[test]
+fn what_lies_behind_a_link_that_took_a_folders_place_is_not_taken_for_gone() {
+    let home = Home::new();
+    let work = workspace(&home);
+    let mut gate = Gate::start(&home);
+    gate.act("new", "fs.write", json!({"path": "d/new", "content": "x"}));
+    std::fs::rename(work.join("d"), work.join("e")).unwrap();
+    symlink("e", work.join("d")).unwrap();
+    let refused = gate.refused(json!({"action": "new"}));
+    assert_eq!(refused["kind"], "changed");
+    let told = format!("{} is a symbolic link now", work.join("d").display());
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.starts_with(&told), "{message}");
+    assert_eq!(std::fs::read(work.join("e/new")).unwrap(), b"x");
+    // It is not used up by that.
+    std::fs::remove_file(work.join("d")).unwrap();
+    std::fs::rename(work.join("e"), work.join("d")).unwrap();
+    gate.undo("new");
+    assert_eq!(tree(&work), []);
+}
+
+#[test]
+fn the_command_prints_by_which_id_an_undo_is_taken_back() {
+    let home = Home::new();
+    let file = workspace(&home).join("new");
+    let mut gate = Gate::start(&home);
+    gate.act("new", "fs.write", json!({"path": "new", "content": "x"}));
+    drop(gate);
+    let undo = |arguments: &[&str]| {
+        let output = home.ward().arg("undo").args(arguments).output().unwrap();
+        let [out, err] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(output.status.success() == err.is_empty(), "{err}");
+        format!("{out}{err}")
+    };
+    let id_in = |told: &str| {
+        let line = told.lines().last().unwrap().trim();
+        let id = line.strip_prefix("ward undo ").unwrap();
+        id.strip_suffix(" takes this back").unwrap().to_owned()
+    };
+    let told = undo(&[]);
+    let first = id_in(&told);
+    assert_eq!(
+        told,
+        format!(
+            "Undone: new\n  removed   {}\n  ward undo {first} takes this back\n",
+            file.display()
+        )
+    );
+    let told = undo(&["new"]);
+    assert_eq!(
+        told,
+        format!(
+            "ward: This action was undone already. Undo `{first}`, which did, to have it again.\n"
+        )
+    );
+    let told = undo(&[&first]);
+    assert_eq!(std::fs::read(&file).unwrap(), b"x");
+    let told = undo(&[&id_in(&told)]);
+    assert!(!file.exists(), "{told}");
+}
+
+#[test]
 fn what_was_done_before_a_restart_can_be_undone_after_it() {
     let home = Home::new();
     let work = workspace(&home);

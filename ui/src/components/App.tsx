@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, useState } from "react";
+import { Component, lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { complain, spoken, trouble } from "../model/announce";
 import { openAsks } from "../model/conversation";
 import { feed, open as show } from "../model/feed";
@@ -73,7 +73,7 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <Connection />
         {signedOut || known.signedOut ? <SignedOut /> : Place ? (
-          <Suspense fallback={<div className="place" />}><Place /></Suspense>
+          <Whole key={address(at)}><Suspense fallback={<div className="place" />}><Place /></Suspense></Whole>
         ) : (
           <>
             <h1 className="sr">{session ? plain(listed?.title ?? conversation.title ?? "Session") : "New session"}</h1>
@@ -138,6 +138,26 @@ function SignedOut() {
       <button type="button" className="b" onClick={() => location.reload()}>Try again</button>
     </div></div></div>
   );
+}
+
+/** A place that fails, or whose code cannot be fetched, takes nothing else of the page along. */
+class Whole extends Component<{ children: ReactNode }, { failed: boolean }> {
+  override state = { failed: false };
+
+  static getDerivedStateFromError() {
+    return { failed: true };
+  }
+
+  override render() {
+    if (!this.state.failed) return this.props.children;
+    return (
+      <div className="place"><div className="col"><div className="empty-box" role="alert">
+        <strong>This place cannot be shown.</strong>
+        <p>Ward did not answer, or it is another Ward than when this page was opened. Nothing is lost.</p>
+        <button type="button" className="b" onClick={() => location.reload()}>Load the page again</button>
+      </div></div></div>
+    );
+  }
 }
 
 /** Says when Ward does not answer; a moment's loss is not worth a word. */

@@ -72,6 +72,7 @@ export const Bubble = memo(function Bubble({ approval: told, child, keys, elsewh
     }
   };
   const lasting = patterns.length > 0;
+  const covered = [...new Set(patterns)];
   const choose = (key: string): boolean => {
     if (!armed || under) return false;
     if (key === "a") void send("allow", "once");
@@ -125,10 +126,10 @@ export const Bubble = memo(function Bubble({ approval: told, child, keys, elsewh
       {step === "choose" && (
         <div className="acts">
           <button type="button" className="b p" data-first disabled={under} aria-keyshortcuts="a" onClick={() => send("allow", "once")}>Allow once<kbd aria-hidden="true">a</kbd></button>
-          {lasting && approval.session_id && <button type="button" className="b" disabled={under} aria-keyshortcuts="s" title={`Allows ${patterns.map(plain).join(", ")} until the session ends`} onClick={() => send("allow", "session")}>This session<kbd aria-hidden="true">s</kbd></button>}
+          {lasting && approval.session_id && <button type="button" className="b" disabled={under} aria-keyshortcuts="s" title={`Allows ${covered.map(plain).join(", ")} until the session ends`} onClick={() => send("allow", "session")}>This session<kbd aria-hidden="true">s</kbd></button>}
           {lasting && <button type="button" className="b" disabled={under} aria-keyshortcuts="w" onClick={() => armed && setStep("always")}>Always here…<kbd aria-hidden="true">w</kbd></button>}
           <button type="button" className="b n" disabled={under} aria-keyshortcuts="d" onClick={() => armed && setStep("deny")}>Deny…<kbd aria-hidden="true">d</kbd></button>
-          {lasting && <p className="covers">For longer, it covers {patterns.map((pattern, index) => <code key={index}><Visible text={pattern} strict /></code>)} <button type="button" className="link" onClick={() => armed && setStep("always")}>narrow…</button></p>}
+          {lasting && <p className="covers">For longer, it covers {covered.map((pattern) => <code key={pattern}><Visible text={pattern} strict /></code>)} <button type="button" className="link" onClick={() => armed && setStep("always")}>narrow…</button></p>}
           {!lasting && <p className="covers">This can be answered only once.</p>}
         </div>
       )}
@@ -211,11 +212,14 @@ function headline(approval: Approval): string {
   }
 }
 
+/** Actions whose paths do not tell all of what they do. */
+const UNTOLD = new Set(["editor.rename"]);
+
 function What({ approval }: { approval: Approval }) {
   const { facts, subject, params, preview } = approval;
   const diff = useMemo(() => (preview ? readDiff(preview, approval.action !== "fs.patch") : undefined), [preview]);
   // A host is asked for by a command that runs: what it was started with is what it does.
-  const line = facts.command?.line ?? facts.command?.argv.map(quoted).join(" ") ?? member(params, "command");
+  const line = facts.command?.line ?? facts.command?.argv.map(quoted).join(" ") ?? (approval.action.startsWith("terminal.") ? member(params, "command") : undefined);
   const stdin = member(params, "stdin");
   const paths = line === undefined && approval.action !== "fs.patch" ? (facts.paths ?? []) : [];
   return (
@@ -227,7 +231,7 @@ function What({ approval }: { approval: Approval }) {
         <ul className="plainlist">{subject.widen.map((widen, index) => <li key={index}>{widen.access === "write" ? "write" : "read"} <code><Visible text={widen.path} strict /></code></li>)}</ul>
       )}
       {diff && diff.lines.length > 0 && <div className="framed"><DiffView diff={diff} label="What would change" /></div>}
-      {line === undefined && paths.length === 0 && !diff && <pre className="cmd" tabIndex={0} role="group" aria-label="What is asked for, whole"><Visible text={JSON.stringify(params, null, 2)} strict /></pre>}
+      {line === undefined && !diff && (paths.length === 0 || UNTOLD.has(approval.action)) && <pre className="cmd" tabIndex={0} role="group" aria-label="What is asked for, whole"><Visible text={JSON.stringify(params, null, 2)} strict /></pre>}
       {facts.command?.env && Object.keys(facts.command.env).length > 0 && (
         <p className="reach">with {Object.entries(facts.command.env).map(([name, value]) => <code key={name}><Visible text={`${name}=${value}`} strict /></code>)}</p>
       )}
@@ -236,6 +240,9 @@ function What({ approval }: { approval: Approval }) {
   );
 }
 
+/** Kinds whose names are no words: whether such a rule is meant cannot be known. */
+const KINDS: Record<string, string> = { rule_maybe: "perhaps a rule that denies", skill_maybe: "skill" };
+
 function Why({ approval }: { approval: Approval }) {
   const { rule } = approval;
   return (
@@ -243,7 +250,7 @@ function Why({ approval }: { approval: Approval }) {
       <dt>Why it asks</dt>
       <dd>
         {rule.reason ? <><Visible text={rule.reason} /> · </> : null}
-        {rule.kind} <code><Visible text={rule.text} /></code>
+        {KINDS[rule.kind] ?? rule.kind} <code><Visible text={rule.text} /></code>
         {rule.file && <>, <span className="mono"><Visible text={`${rule.file}:${rule.line}`} /></span></>}
       </dd>
     </>

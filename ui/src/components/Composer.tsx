@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { api, newId } from "../api/client";
 import { Failure } from "../api/failure";
+import { host } from "../host";
 import { announce, complain } from "../model/announce";
 import { feed, say } from "../model/feed";
 import { asked, wanted } from "../model/place";
@@ -11,7 +12,7 @@ import { useStore } from "../model/store";
 import { dollars, tokens, total } from "../text/words";
 import { type Chosen, RoleAndModel, Where } from "./Header";
 
-const drafts = new Map<string, string>();
+const drafts = new Map(Object.entries(host.drafts ?? {}));
 
 /** Where the person writes. Enter sends, also while the agent works; Ctrl+. stops it. */
 export function Composer({ session, current, offline, waits }: { session: string | undefined; current: Chosen | undefined; offline: boolean; waits: boolean }) {
@@ -36,7 +37,9 @@ export function Composer({ session, current, offline, waits }: { session: string
 
   const write = (value: string) => {
     setText(value);
-    drafts.set(key, value);
+    if (value === "") drafts.delete(key);
+    else drafts.set(key, value);
+    host.keep?.(Object.fromEntries(drafts));
   };
   const stop = async () => {
     if (!session) return;

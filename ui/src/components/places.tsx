@@ -135,7 +135,7 @@ export function Ledger() {
         <input type="search" aria-label="Filter the ledger" placeholder="Filter: a path, a role, an action…" value={words} onChange={(event) => setWords(event.target.value)} />
         <button type="button" className="b" onClick={() => api.verify().then(setVerdict, complain)}>Verify again</button>
       </div>
-      {verdict && !verdict.ok && <ul className="held">{verdict.problems.map((problem, index) => <li key={index}>Entry {problem.seq}: {problem.what}</li>)}</ul>}
+      {verdict && !verdict.ok && <ul className="held">{verdict.problems.map((problem, index) => <li key={index}><Visible text={problem.what} /></li>)}</ul>}
       {failure && <p className="bad">{failure}</p>}
       {entries && shown.length === 0 && <Empty title="Nothing fits.">{entries.length === 0 ? "As soon as somebody asks for an action, it is written here." : "Take another kind or fewer words. This list has the latest entries; `ward ledger show` has all."}</Empty>}
       {shown.length > 0 && (

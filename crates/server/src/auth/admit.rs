@@ -38,6 +38,15 @@ pub(crate) enum Who {
     Persons,
 }
 
+/// Whether an operation is also for runtimes that Ward started, each for its own notebook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runtimes {
+    /// It is not.
+    Refused,
+    /// It is.
+    Admitted,
+}
+
 /// Whoever asks, as they were authenticated.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
@@ -53,11 +62,15 @@ pub(crate) struct Person(pub(crate) Caller);
 
 /// Lets a request through, with its [`Caller`], or refuses it.
 pub(crate) async fn admit<S: Store>(
-    State((app, who)): State<(Arc<App<S>>, Who)>,
+    State((app, who, runtimes)): State<(Arc<App<S>>, Who, Runtimes)>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    match caller(&app, who, &request) {
+    if app.tokens.is_a_users(cookies(request.headers())) {
+        let user = Connection::of(request.extensions()).user;
+        user.look_up().await;
+    }
+    match caller(&app, who, runtimes, &request) {
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller);
         }
@@ -70,6 +83,7 @@ pub(crate) async fn admit<S: Store>(
 fn caller<S: Store>(
     app: &Arc<App<S>>,
     who: Who,
+    runtimes: Runtimes,
     request: &Request,
 ) -> Result<Option<Caller>, HttpFailure> {
     let passed = match passed(app, who, request) {
@@ -93,14 +107,19 @@ fn caller<S: Store>(
     let actor = match (identity, who) {
         (Identity::Actor(actor @ Actor::Person(_)), _)
         | (Identity::Actor(actor), Who::Everybody | Who::Actors) => actor,
-        (Identity::Runtime { .. }, Who::Everybody) => return Ok(None),
+        (Identity::Lent { person, notebook }, _)
+            if runtimes == Runtimes::Admitted && is_its_own(request.uri().path(), &notebook) =>
+        {
+            Actor::Person(person)
+        }
+        (Identity::Runtime { .. } | Identity::Lent { .. }, Who::Everybody) => return Ok(None),
         (Identity::Actor(Actor::Agent(_)), Who::Persons) => {
             return Err(HttpFailure::new(
                 ErrorKind::Forbidden,
                 "An agent may ask for actions and look at its own, and nothing else. Use a person's token.",
             ));
         }
-        (Identity::Runtime { .. }, Who::Actors | Who::Persons) => {
+        (Identity::Runtime { .. } | Identity::Lent { .. }, Who::Actors | Who::Persons) => {
             return Err(HttpFailure::new(
                 ErrorKind::Forbidden,
                 "A runtime may not do this. Use a person's token.",
@@ -108,6 +127,15 @@ fn caller<S: Store>(
         }
     };
     Ok(Some(Caller { actor, pass, token }))
+}
+
+/// Whether what a runtime asks for is of its own notebook, or of none. The path is compared as it is
+/// written: an id has nothing in it that could be written in another way.
+fn is_its_own(path: &str, notebook: &str) -> bool {
+    match path.strip_prefix("/notebooks/") {
+        Some(rest) => rest.split('/').next() == Some(notebook),
+        None => path != "/notebooks",
+    }
 }
 
 enum Refused {
@@ -131,7 +159,8 @@ fn passed<S: Store>(app: &App<S>, who: Who, request: &Request) -> Result<Passed,
     if cookies.peek().is_none() {
         return Err(Refused::Missing);
     }
-    match cookies.find_map(|cookie| app.tokens.recognize(cookie)) {
+    let user = Connection::of(request.extensions()).user;
+    match cookies.find_map(|cookie| app.tokens.recognize(cookie, || user.id())) {
         Some(passed) => Ok(passed),
         // The page has to be there for whoever is no longer signed in.
         None if who == Who::Everybody => Err(Refused::Missing),
@@ -196,6 +225,11 @@ pub(crate) fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 impl Caller {
+    /// Whether it is a runtime that Ward started: it says nothing but what a runtime does.
+    pub(crate) fn is_runtime(&self) -> bool {
+        matches!(self.pass, Pass::Lent(_))
+    }
+
     /// Ready when what let them in no longer would.
     pub(crate) async fn gone(&self, tokens: &Tokens) {
         gone(&self.pass, tokens).await;

@@ -94,6 +94,9 @@ pub(super) struct Session {
     pub(super) hash: Digest,
     /// The token of whose person it is; they end together.
     pub(super) token: String,
+    /// The user of this machine whose browser it is, where that is known. It counts for them alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) user: Option<u32>,
     pub(super) created_at: u64,
     pub(super) expires_at: u64,
 }

@@ -1,5 +1,5 @@
-//! Tokens that Ward lends to programs of its own: they are in memory alone, and end with whoever
-//! holds them.
+//! Tokens that Ward lends to the runtimes that it starts: each is for one notebook, and for what its
+//! runtime has to do there. They are in memory alone, and end with whoever holds them.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,6 +9,15 @@ use super::file::TokensError;
 use super::secret::{self, Purpose};
 use super::tokens::Tokens;
 
+/// What a token is lent for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Loan {
+    /// Whose runtime it is.
+    pub(super) person: String,
+    /// The one notebook that it is for.
+    pub(super) notebook: String,
+}
+
 /// A token that holds for as long as this is there.
 pub struct Lent {
     tokens: Arc<Tokens>,
@@ -17,12 +26,17 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Lends one to act as this person. It ends before, where the person has no token any more.
-    pub fn to(tokens: &Arc<Tokens>, person: &str) -> Result<Self, TokensError> {
-        let secret = secret::new(Purpose::Person)?;
+    /// Lends one to a runtime of this person's, for one notebook. It ends before, where the person has
+    /// no token any more.
+    pub fn to(tokens: &Arc<Tokens>, person: &str, notebook: &str) -> Result<Self, TokensError> {
+        let secret = secret::new(Purpose::Runtime)?;
         let hash = Digest::of(secret.as_bytes());
         let mut lent = tokens.lent.lock().unwrap_or_else(PoisonError::into_inner);
-        lent.insert(hash.clone(), person.to_owned());
+        let loan = Loan {
+            person: person.to_owned(),
+            notebook: notebook.to_owned(),
+        };
+        lent.insert(hash.clone(), loan);
         drop(lent);
         Ok(Self {
             tokens: Arc::clone(tokens),
@@ -54,8 +68,6 @@ impl std::fmt::Debug for Lent {
 
 #[cfg(test)]
 mod tests {
-    use gate::Actor;
-
     use super::super::tokens::Identity;
     use super::*;
 
@@ -64,15 +76,18 @@ mod tests {
         let config = tempfile::tempdir().unwrap();
         let tokens = Arc::new(Tokens::open(config.path()).unwrap());
         let (id, _) = tokens.add_person("ada").unwrap();
-        let lent = Lent::to(&tokens, "ada").unwrap();
+        let lent = Lent::to(&tokens, "ada", "4f2a").unwrap();
         let passed = tokens.authenticate(lent.secret()).unwrap();
         assert_eq!(
             passed.identity,
-            Identity::Actor(Actor::Person("ada".to_owned()))
+            Identity::Lent {
+                person: "ada".to_owned(),
+                notebook: "4f2a".to_owned(),
+            }
         );
         assert!(tokens.holds(&passed.pass));
         assert_eq!(tokens.list().unwrap().len(), 1, "it is in no file");
-        let other = Lent::to(&tokens, "eve").unwrap();
+        let other = Lent::to(&tokens, "eve", "4f2a").unwrap();
         assert_eq!(
             tokens.authenticate(other.secret()),
             None,
@@ -82,7 +97,7 @@ mod tests {
         drop(lent);
         assert_eq!(tokens.authenticate(&secret), None);
         assert!(!tokens.holds(&passed.pass));
-        let again = Lent::to(&tokens, "ada").unwrap();
+        let again = Lent::to(&tokens, "ada", "4f2a").unwrap();
         tokens.revoke(&id).unwrap();
         assert_eq!(tokens.authenticate(again.secret()), None);
     }

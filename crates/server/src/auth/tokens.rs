@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use gate::{Actor, Agent};
 use protocol::{Digest, Mode};
 use serde::{Deserialize, Serialize};
 
 use super::file::{self, Session, Stamp, TokensError, TokensFile, Written, WrittenToken};
+use super::lent::Loan;
 use super::secret::{self, Purpose};
 
 /// The first person's own token, in the config folder.
@@ -18,10 +19,7 @@ const OWN: &str = "token";
 const OWNER: &str = "owner";
 /// The shortest token that can be chosen by hand: whoever can reach the port can try.
 pub(super) const MIN_CHOSEN: usize = 16;
-/// How long a browser stays signed in.
-pub(crate) const SESSION: Duration = Duration::from_secs(30 * 24 * 3600);
 const MAX_TOKENS: usize = 1000;
-const MAX_SESSIONS: usize = 200;
 /// When a token was used is written this often, in milliseconds.
 const USE_IS_OLD: u64 = 3_600_000;
 
@@ -116,6 +114,13 @@ pub enum Identity {
         /// What it is called.
         name: String,
     },
+    /// A runtime that Ward started itself, for one notebook.
+    Lent {
+        /// The person whose it is.
+        person: String,
+        /// The notebook.
+        notebook: String,
+    },
 }
 
 /// What let somebody in, so that it can be looked up again.
@@ -139,16 +144,16 @@ pub struct Tokens {
     file: TokensFile,
     chosen: Option<(Digest, String)>,
     known: Mutex<Known>,
-    /// To whom tokens are lent, by their hashes.
-    pub(super) lent: Mutex<HashMap<Digest, String>>,
+    /// What tokens are lent for, by their hashes.
+    pub(super) lent: Mutex<HashMap<Digest, Loan>>,
 }
 
 /// The file as it was last read.
 #[derive(Debug, Default)]
-struct Known {
+pub(super) struct Known {
     stamp: Option<Stamp>,
     tokens: HashMap<Digest, Arc<TokenInfo>>,
-    sessions: HashMap<Digest, Session>,
+    pub(super) sessions: HashMap<Digest, Session>,
 }
 
 impl Tokens {
@@ -320,9 +325,9 @@ impl Tokens {
                 note: false,
             });
         }
-        if let Some(person) = self.lent_to(&hash) {
+        if let Some(Loan { person, notebook }) = self.lent_for(&hash) {
             return Some(Passed {
-                identity: Identity::Actor(Actor::Person(person)),
+                identity: Identity::Lent { person, notebook },
                 pass: Pass::Lent(hash),
                 token: None,
                 note: false,
@@ -338,27 +343,13 @@ impl Tokens {
         })
     }
 
-    /// The person whom a token was lent to, while they are known.
-    fn lent_to(&self, hash: &Digest) -> Option<String> {
+    /// What a token was lent for, while the person is known.
+    fn lent_for(&self, hash: &Digest) -> Option<Loan> {
         let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
-        let person = lent.get(hash).cloned()?;
+        let loan = lent.get(hash).cloned()?;
         drop(lent);
         let known = self.known_or_none()?;
-        known.has_person(&person).then_some(person)
-    }
-
-    /// Whose browser this cookie is of.
-    #[must_use]
-    pub fn recognize(&self, cookie: &str) -> Option<Passed> {
-        let hash = secret::hash(cookie)?;
-        let known = self.known_or_none()?;
-        let info = known.signed_in(&hash)?;
-        Some(Passed {
-            identity: identity(info),
-            token: Some(info.id.clone()),
-            note: false,
-            pass: Pass::Session(hash),
-        })
+        known.has_person(&loan.person).then_some(loan)
     }
 
     /// Whether what let somebody in still would.
@@ -372,7 +363,7 @@ impl Tokens {
             Pass::Session(hash) => known.signed_in(hash).is_some(),
             Pass::Lent(hash) => {
                 drop(known);
-                self.lent_to(hash).is_some()
+                self.lent_for(hash).is_some()
             }
             Pass::Chosen => true,
         }
@@ -406,41 +397,7 @@ impl Tokens {
         })
     }
 
-    /// Signs a browser in as the person of this token, and answers its cookie.
-    pub(crate) fn sign_in(&self, token: &str) -> Result<String, TokensError> {
-        let now = now();
-        let cookie = secret::new(Purpose::Session)?;
-        let lasts = u64::try_from(SESSION.as_millis()).unwrap_or(u64::MAX);
-        self.change(|written| {
-            let mut infos = written.tokens.iter().map(|token| &token.info);
-            if !infos.any(|info| info.id == token && info.kind == TokenKind::Person) {
-                return Err(TokensError::UnknownToken(shown(token)));
-            }
-            let sessions = &mut written.sessions;
-            sessions.retain(|session| session.expires_at > now);
-            while sessions.len() >= MAX_SESSIONS {
-                sessions.remove(0);
-            }
-            sessions.push(Session {
-                hash: Digest::of(cookie.as_bytes()),
-                token: token.to_owned(),
-                created_at: now,
-                expires_at: now.saturating_add(lasts),
-            });
-            Ok(())
-        })?;
-        Ok(cookie)
-    }
-
-    /// Signs a browser out.
-    pub(crate) fn sign_out(&self, session: &Digest) -> Result<(), TokensError> {
-        self.change(|written| {
-            written.sessions.retain(|known| known.hash != *session);
-            Ok(())
-        })
-    }
-
-    fn change<T>(
+    pub(super) fn change<T>(
         &self,
         change: impl FnOnce(&mut Written) -> Result<T, TokensError>,
     ) -> Result<T, TokensError> {
@@ -473,7 +430,7 @@ impl Tokens {
         Ok(known)
     }
 
-    fn known_or_none(&self) -> Option<MutexGuard<'_, Known>> {
+    pub(super) fn known_or_none(&self) -> Option<MutexGuard<'_, Known>> {
         match self.known() {
             Ok(known) => Some(known),
             Err(error) => {
@@ -507,7 +464,7 @@ impl Known {
         }
     }
 
-    fn signed_in(&self, hash: &Digest) -> Option<&TokenInfo> {
+    pub(super) fn signed_in(&self, hash: &Digest) -> Option<&TokenInfo> {
         let session = self.sessions.get(hash)?;
         if session.expires_at <= now() {
             return None;
@@ -550,7 +507,7 @@ fn add(
     Ok((id, plain))
 }
 
-fn identity(info: &TokenInfo) -> Identity {
+pub(super) fn identity(info: &TokenInfo) -> Identity {
     match &info.kind {
         TokenKind::Person => Identity::Actor(Actor::Person(info.name.clone())),
         TokenKind::Agent {
@@ -581,7 +538,7 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     text.escape_debug().take(80).collect()
 }
 

@@ -1,6 +1,7 @@
 //! `GET /gate`: the connection becomes one of JSON-RPC with the gate, as `ward gate --stdio` speaks
 //! it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -11,17 +12,30 @@ use axum::response::Response;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use protocol::ErrorKind;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use store::Store;
 
 use crate::app::App;
 use crate::auth::Caller;
 use crate::connection::Connection;
+use crate::extract::Params;
 use crate::failure::HttpFailure;
+
+/// Query of `GET /gate`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Query {
+    /// Where things happen that name no workspace of their own, by its absolute path; in Ward's own
+    /// where nothing is said. An agent has its own.
+    workspace: Option<String>,
+}
 
 pub(crate) async fn open<S: Store>(
     State(app): State<Arc<App<S>>>,
     caller: Caller,
     connection: Connection,
+    Params(query): Params<Query>,
     mut request: Request,
 ) -> Result<Response, HttpFailure> {
     let headers = request.headers();
@@ -46,7 +60,10 @@ pub(crate) async fn open<S: Store>(
         let stop = connection.stop.child_token();
         let (reader, writer) = tokio::io::split(stream);
         let actor = caller.actor.clone();
-        let served = app.gate.serve(actor, reader, writer, stop.clone());
+        let workspace = query.workspace.map(PathBuf::from);
+        let served = app
+            .gate
+            .serve(actor, workspace, reader, writer, stop.clone());
         tokio::pin!(served);
         tokio::select! {
             end = &mut served => drop(end),

@@ -21,6 +21,7 @@ pub(crate) async fn show<S: Store>(
         status: "ok".into(),
         version: about.version.clone(),
         actor: None,
+        address: None,
         workspace: None,
         sandbox: None,
         store: None,
@@ -31,6 +32,10 @@ pub(crate) async fn show<S: Store>(
     if let Ok(caller) = caller {
         let open = u64::try_from(app.gate.open_questions()).unwrap_or(u64::MAX);
         health.actor = Some(caller.actor.name());
+        if caller.is_runtime() {
+            return Ok(ok(&health));
+        }
+        health.address = app.address.map(|address| address.to_string());
         health.workspace = Some(about.workspace.clone());
         health.sandbox = Some(about.sandbox.clone());
         health.open_questions = Some(open);

@@ -52,7 +52,8 @@ pub(crate) async fn enter<S: Store>(
         ));
     };
     let tokens = Arc::clone(&app.tokens);
-    let cookie = blocking(move || tokens.sign_in(&token)).await?;
+    let user = connection.user;
+    let cookie = blocking(move || tokens.sign_in(&token, user.id())).await?;
     let cookie = format!(
         "{COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",
         SESSION.as_secs()

@@ -10,10 +10,10 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use notebook::{ArtifactRef, Presence};
+use notebook::{ArtifactRef, Author, Presence};
 use notebooks::{
-    Book, FetchInput, MAX_ARTIFACT, NotebookList, NotebookState, PostEvents, PostInput,
-    PostNotebook, PostNotebookAgent, PostNotebookRuntime,
+    Book, CommsDropped, FetchInput, MAX_ARTIFACT, NotebookList, NotebookState, PostComms,
+    PostEvents, PostInput, PostNotebook, PostNotebookAgent, PostNotebookRuntime, TakenComms,
 };
 use protocol::{ErrorKind, Failure};
 use schemars::JsonSchema;
@@ -41,6 +41,14 @@ const ARRIVAL: Duration = Duration::from_secs(120);
 pub(crate) struct Name {
     /// What people call it.
     pub(crate) name: Option<String>,
+}
+
+/// Query of `GET /notebooks/{id}/runtimes/{session}/comms`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Has {
+    /// The number of the last message that the runtime has; it is given no more.
+    pub(crate) after: u64,
 }
 
 /// Query of `DELETE /notebooks/{id}/runtimes/{session}`.
@@ -166,6 +174,7 @@ pub(crate) async fn events<S: Store>(
 async fn follow<S: Store>(out: &Out, book: &Book<S>, mut after: Seq) -> Result<(), Over> {
     let mut heads = book.heads();
     let mut passing = book.passing();
+    let mut comms = book.comms();
     let gone = book.gone();
     tokio::pin!(gone);
     loop {
@@ -186,6 +195,21 @@ async fn follow<S: Store>(out: &Out, book: &Book<S>, mut after: Seq) -> Result<(
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Err(Over),
             },
+            said = comms.recv() => match said {
+                Ok(said) => {
+                    if said.dropped > 0 {
+                        let count = Some(said.dropped);
+                        out.passing("comm.dropped", &CommsDropped { count }).await?;
+                    }
+                    for message in &said.messages {
+                        out.passing("comm", message).await?;
+                    }
+                }
+                Err(RecvError::Lagged(_)) => {
+                    out.passing("comm.dropped", &CommsDropped { count: None }).await?;
+                }
+                Err(RecvError::Closed) => return Err(Over),
+            },
             () = &mut gone => return Ok(()),
             () = tokio::time::sleep(KEEP_ALIVE) => out.alive().await?,
         }
@@ -201,6 +225,16 @@ pub(crate) async fn append<S: Store>(
     Json(asked): Json<PostEvents>,
 ) -> Result<Response, HttpFailure> {
     let token = runtime_token(&headers)?;
+    if caller.is_runtime() {
+        let events = asked.entries.iter().map(|entry| &entry.event);
+        let mut events = events.chain(&asked.events);
+        if events.any(|event| event.author() != Author::Runtime) {
+            return Err(HttpFailure::new(
+                ErrorKind::Forbidden,
+                "A runtime says what becomes of its runs, and nothing else.",
+            ));
+        }
+    }
     let notebooks = app.notebooks.clone();
     let appended = whole(async move {
         let token = token.as_deref();
@@ -299,6 +333,42 @@ pub(crate) async fn answered<S: Store>(
         .notebooks
         .answered(&caller.actor, &id, &session, token.as_deref(), asked);
     Ok(ok(&answer.await?))
+}
+
+/// `POST /notebooks/{id}/runtimes/{session}/comms`: what a runtime says to whoever shows its widgets.
+pub(crate) async fn tell_comms<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    Path((id, session)): Path<(String, String)>,
+    headers: HeaderMap,
+    Json(said): Json<PostComms>,
+) -> Result<Response, HttpFailure> {
+    let token = runtime_token(&headers)?;
+    let told = app
+        .notebooks
+        .tell_comms(&caller.actor, &id, &session, token.as_deref(), said);
+    told.await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// `GET /notebooks/{id}/runtimes/{session}/comms`: what is said to a runtime's widgets, as it comes.
+pub(crate) async fn take_comms<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Person(caller): Person,
+    connection: Connection,
+    Path((id, session)): Path<(String, String)>,
+    Params(Has { after }): Params<Has>,
+    headers: HeaderMap,
+) -> Result<Response, HttpFailure> {
+    let token = runtime_token(&headers)?;
+    let taken = app
+        .notebooks
+        .take_comms(&caller.actor, &id, &session, token.as_deref(), after);
+    let taken = tokio::select! {
+        taken = taken => taken?,
+        () = connection.stop.cancelled() => TakenComms::default(),
+    };
+    Ok(ok(&taken))
 }
 
 /// `GET /notebooks/{id}/agents`: what Ward started, and what it could.

@@ -38,10 +38,11 @@ pub(crate) async fn list<S: Store>(
     Params(query): Params<Query>,
 ) -> Response {
     let mut runtimes = app.gate.runtimes(&caller.actor);
+    let workspace = query.workspace.as_deref().map(broker::real);
     let fits =
         |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
     runtimes.retain(|info: &RuntimeInfo| {
-        fits(&query.workspace, &|path| info.workspace == path)
+        fits(&workspace, &|path| info.workspace == path)
             && fits(&query.kind, &|kind| info.kind == kind)
             && fits(&query.capability, &|name| {
                 info.capabilities.iter().any(|known| known == name)

@@ -85,7 +85,8 @@ pub(crate) async fn get<S: Store>(
     Id(id): Id,
 ) -> Result<Response, HttpFailure> {
     let session = app.runner.session(&caller.actor, &id)?;
-    Ok(ok(&told(&session)))
+    let last = app.runner.last(&session).await?;
+    Ok(ok(&told(&session, last.as_ref())))
 }
 
 /// `PATCH /sessions/{id}`: another title, role, model or mode.
@@ -224,14 +225,15 @@ async fn answer<S: Store>(
         }
     }
     drop(hold);
-    let answer = told(&session);
-    match session.last().as_deref() {
+    let last = app.runner.last(&session).await?;
+    let answer = told(&session, last.as_ref());
+    match last {
         Some(End::Completed(_)) => Ok(ok(&answer)),
         Some(End::Failed(failed)) => {
             let failure = Failure {
                 kind: failed.kind,
-                message: failed.error.clone(),
-                details: failed.details.clone(),
+                message: failed.error,
+                details: failed.details,
             };
             Err(failure.with("session_id", session.id()).into())
         }
@@ -239,8 +241,8 @@ async fn answer<S: Store>(
     }
 }
 
-fn told(session: &Session) -> SessionAnswer {
-    let (output, stop) = match session.last().as_deref() {
+fn told(session: &Session, last: Option<&End>) -> SessionAnswer {
+    let (output, stop) = match last {
         Some(End::Completed(completed)) => (Some(completed.output.clone()), Some(completed.stop)),
         Some(End::Failed(_)) | None => (None, None),
     };

@@ -14,6 +14,7 @@ use axum::body::{Body, BodyDataStream, to_bytes};
 use axum::http::{HeaderMap, Request, Response};
 use broker::Broker;
 use futures_util::StreamExt as _;
+use gate::redact::Redactor;
 use gate::runtime::Launch;
 use gate::{Actor, Gate, GateOptions};
 use hyper_util::rt::TokioIo;
@@ -96,6 +97,7 @@ impl Ward {
             head: folder.path().join("head"),
             workspace,
             home: None,
+            own: Arc::new([]),
             launch: Launch {
                 // It never says a word, so that actions stay where they are, and ends with Ward.
                 program: "/bin/sh".into(),
@@ -103,6 +105,7 @@ impl Ward {
                 near: None,
             },
             patience: Duration::from_secs(600),
+            redactor: Arc::new(Redactor::from_environment([]).unwrap()),
         };
         let store = Arc::new(SqliteStore::open(data).unwrap());
         let broker = Broker::open(Arc::clone(&store), broker::Options::default())

@@ -2,15 +2,16 @@
 
 use protocol::Mode;
 use protocol::gate::Failed;
-use protocol::http::Roles;
+use protocol::http::{RoleInfo, Roles};
 use protocol::session::{Models, PatchSession, SessionInfo, SessionState, Sessions, Usage};
 use protocol::undo::{State, UndoParams, Undone};
 
 use super::slash::{self, Extent, HELP, Slash};
 use super::text::{clip, flow};
 use super::view::home;
-use super::{ABOUT_FULL, Chat, Focus, short};
+use super::{ABOUT_FULL, Chat, Focus};
 use crate::console::printable;
+use crate::ids::short;
 use crate::paint::{BOLD, DIM, RED, YELLOW, diff, paint};
 
 /// How many sessions can be chosen from.
@@ -47,6 +48,9 @@ impl Chat {
                     ..PatchSession::default()
                 };
                 self.change(change).await?;
+                if self.mode() == Mode::Full {
+                    self.tell_of_full(&role).await?;
+                }
                 self.beginning.role = Some(role);
                 Ok(())
             }
@@ -75,7 +79,7 @@ impl Chat {
                 self.change(change).await?;
                 self.beginning.mode = Some(mode);
                 if mode == Mode::Full {
-                    self.block(flow(YELLOW, ABOUT_FULL, self.screen.columns()));
+                    self.tell_of_full(&self.role()).await?;
                 }
                 Ok(())
             }
@@ -121,12 +125,31 @@ impl Chat {
         Ok(())
     }
 
-    async fn roles(&mut self) -> anyhow::Result<()> {
+    /// Says what mode full means for this role: some are held by the sandbox in any mode.
+    pub(super) async fn tell_of_full(&mut self, role: &str) -> anyhow::Result<()> {
+        let Roles { roles } = self.all_roles().await?;
+        let held = |one: &RoleInfo| one.name == role && one.mode == Mode::Sandbox;
+        let about = match roles.iter().any(held) {
+            true => format!(
+                "The role {} is held by the sandbox in any mode. /role names others.",
+                printable(role)
+            ),
+            false => ABOUT_FULL.to_owned(),
+        };
+        self.block(flow(YELLOW, &about, self.screen.columns()));
+        Ok(())
+    }
+
+    async fn all_roles(&self) -> anyhow::Result<Roles> {
         let path = format!(
             "/roles?workspace={}",
             crate::client::encoded(&self.beginning.workspace.to_string_lossy())
         );
-        let Roles { roles } = self.client.get(&path).await?;
+        self.client.get(&path).await
+    }
+
+    async fn roles(&mut self) -> anyhow::Result<()> {
+        let Roles { roles } = self.all_roles().await?;
         let now = self.role();
         let columns = self.screen.columns();
         let rows = roles.iter().map(|role| {

@@ -95,7 +95,8 @@ impl Conversation {
                 self.note(&note, columns, &mut lines);
             }
             SessionEvent::RuntimeAwaited(awaited) => {
-                self.note(&printable(&awaited.reason), columns, &mut lines);
+                let reason = format!("{} Waiting for it.", printable(&awaited.reason));
+                self.note(&reason, columns, &mut lines);
             }
             SessionEvent::RuntimeChosen(chosen) => {
                 let told = format!("Actions run in {} on {}.", chosen.kind, chosen.workspace);

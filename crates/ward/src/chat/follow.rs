@@ -13,10 +13,15 @@ use serde_json::{Value, json};
 use super::conversation::Conversation;
 use super::{ABOUT_OFFLINE, Chat, OFFLINE};
 use crate::client::{Client, Event};
+use crate::ids::is_meant;
 
 /// How often, and how far apart, a Ward that has gone is looked for.
 const LOOKS: usize = 40;
 const BETWEEN: Duration = Duration::from_millis(250);
+
+/// How many of these looks are for another Ward alone. Whoever ended it may be about to start it
+/// again, and could not while this chat holds the data folder.
+const FOR_ANOTHER: usize = 20;
 
 impl Chat {
     /// Says something to the agent; a session is begun where there is none.
@@ -123,7 +128,10 @@ impl Chat {
             {
                 Ok(_) => {
                     if look > 0 {
-                        self.say("Ward is there again.");
+                        self.say(match self.client.is_owner() {
+                            true => "No other Ward came: this chat is Ward now, while it is open.",
+                            false => "Ward is there again.",
+                        });
                     }
                     return self.listen().await;
                 }
@@ -132,14 +140,18 @@ impl Chat {
                     self.forget();
                     return Ok(());
                 }
-                // What a Ward leaves behind when it is killed can look like one for a moment.
-                Err(_) if look > 0 => tokio::time::sleep(BETWEEN).await,
                 Err(_) => {}
             }
             if look == 0 {
                 self.say("Ward has ended; looking for another …");
                 let frame = self.frame();
                 self.screen.draw(frame)?;
+            }
+            // Also where this chat tries to be one: what a Ward leaves behind when it is killed can
+            // look like one for a moment.
+            tokio::time::sleep(BETWEEN).await;
+            if look < FOR_ANOTHER {
+                continue;
             }
             let data = self.beginning.data.clone();
             let workspace = &self.beginning.workspace;
@@ -174,7 +186,7 @@ impl Chat {
         };
         let mut fits = sessions
             .into_iter()
-            .filter(|one| one.session_id.starts_with(named));
+            .filter(|one| is_meant(&one.session_id, named));
         match (fits.next(), fits.next()) {
             (Some(session), None) => Ok(session),
             (Some(_), Some(_)) => {

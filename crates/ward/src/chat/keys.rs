@@ -2,7 +2,6 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use protocol::approval::{AnswerScope, Choice};
-use rustix::process::{Signal, getpid, kill_process};
 
 use super::editor::Typed;
 use super::{Chat, Focus};
@@ -16,7 +15,7 @@ impl Chat {
                 self.leaving = true;
                 return Ok(());
             }
-            KeyCode::Char('z') if control => return self.pause(),
+            KeyCode::Char('z') if control => return self.screen.pause(),
             _ => self.armed = false,
         }
         match self.focus {
@@ -25,7 +24,7 @@ impl Chat {
                 Ok(())
             }
             Focus::Line if key.code == KeyCode::Tab => {
-                if !self.questions.is_empty() && self.questions.is_ready() {
+                if !self.questions.is_empty() && self.questions.guard.is_ready() {
                     self.focus = Focus::Question;
                 }
                 Ok(())
@@ -49,10 +48,10 @@ impl Chat {
         let plain = !key
             .modifiers
             .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-        let before = self.questions.unpress();
+        let before = self.questions.guard.unpress();
         match (key.code, before) {
             (KeyCode::Char(answer @ ('a' | 's' | 'w' | 'd')), None) if plain => {
-                self.questions.press(answer);
+                self.questions.guard.press(answer);
             }
             (KeyCode::Tab | KeyCode::Esc, _) => self.focus = Focus::Line,
             (KeyCode::Char(_), before) => {
@@ -116,12 +115,5 @@ impl Chat {
             self.armed = true;
         }
         Ok(())
-    }
-
-    /// Ctrl-Z: the shell has the terminal until it gives it back.
-    fn pause(&mut self) -> anyhow::Result<()> {
-        self.screen.suspend()?;
-        kill_process(getpid(), Signal::TSTP)?;
-        self.screen.resume()
     }
 }

@@ -16,16 +16,16 @@
 mod calls;
 mod commands;
 mod conversation;
-mod editor;
+pub(crate) mod editor;
 mod follow;
-mod history;
+pub(crate) mod history;
 mod keys;
 mod markdown;
 mod piped;
 mod questions;
-mod screen;
+pub(crate) mod screen;
 mod slash;
-mod text;
+pub(crate) mod text;
 mod view;
 
 use std::path::PathBuf;
@@ -42,6 +42,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::client::{Client, Event, Events};
 use crate::console::printable;
 use crate::folders;
+use crate::ids::short;
 use crate::paint::{BOLD, DIM, RED, YELLOW, paint};
 use conversation::Conversation;
 use editor::Editor;
@@ -166,7 +167,7 @@ impl Chat {
             self.print(&flow(YELLOW, ABOUT_OFFLINE, columns));
         }
         if self.beginning.mode == Some(Mode::Full) {
-            self.print(&flow(YELLOW, ABOUT_FULL, columns));
+            self.tell_of_full(&self.role()).await?;
         }
         self.usual = model;
         Ok(())
@@ -180,7 +181,7 @@ impl Chat {
         while !self.leaving {
             let frame = self.frame();
             self.screen.draw(frame)?;
-            let due = self.questions.due();
+            let due = self.questions.guard.due();
             let ticks = self.conversation.since.is_some();
             tokio::select! {
                 biased;
@@ -290,16 +291,11 @@ async fn next(events: &mut Option<Events>) -> anyhow::Result<Option<Event>> {
 }
 
 /// Until then; never, where nothing is due.
-async fn until(due: Option<tokio::time::Instant>) {
+pub(crate) async fn until(due: Option<tokio::time::Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
     }
-}
-
-/// Enough of an id to find it again.
-fn short(id: &str) -> String {
-    printable(&id.chars().take(8).collect::<String>())
 }
 
 const OFFLINE: &str = runner::provider::Offline::NAME;

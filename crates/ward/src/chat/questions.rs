@@ -3,21 +3,16 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use protocol::approval::{AnswerScope, Approval, Choice, Resolution};
+use protocol::approval::{AnswerScope, Approval, Choice};
 use protocol::session::{PermissionRequested, PermissionResolved};
-use tokio::time::Instant;
 
 use super::text::{Span, wrap};
-use super::view::key;
 use super::{Chat, Focus};
 use crate::approval::{answer, headline, respond, show_what};
+use crate::asked::{self, Answered, Guard, can_be};
 use crate::console::printable;
-use crate::paint::{DIM, GREEN, RED, YELLOW, paint};
+use crate::paint::{DIM, YELLOW, paint};
 
-/// How long a question is seen before keys answer it: whoever was just typing did not mean it.
-const MOMENT: Duration = Duration::from_millis(400);
-/// How long a key that answers is alone before it does: whoever types a word did not mean it.
-const ALONE: Duration = Duration::from_millis(250);
 /// A question is told a moment before it can be answered: for what is so new, that is waited for.
 const NEW: u64 = 2000;
 const LOOKS: usize = 40;
@@ -28,9 +23,7 @@ const BETWEEN: Duration = Duration::from_millis(5);
 pub(crate) struct Questions {
     open: VecDeque<Asked>,
     /// When keys answer the first.
-    ready_at: Option<Instant>,
-    /// A key that answers, once no other has followed.
-    pressed: Option<(char, Instant)>,
+    pub(crate) guard: Guard,
     /// Those that were answered here.
     answered: HashSet<String>,
 }
@@ -52,53 +45,17 @@ impl Questions {
         self.open.front()
     }
 
-    /// When something is due.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        let pressed = self.pressed.map(|(_, at)| at);
-        self.ready_at.into_iter().chain(pressed).min()
-    }
-
-    pub(crate) fn is_ready(&self) -> bool {
-        self.ready_at.is_none()
-    }
-
-    /// A key that answers was pressed; it does when no other follows.
-    pub(crate) fn press(&mut self, key: char) {
-        self.pressed = Some((key, Instant::now() + ALONE));
-    }
-
-    /// Another key followed: both are for the line.
-    pub(crate) fn unpress(&mut self) -> Option<char> {
-        self.pressed.take().map(|(key, _)| key)
-    }
-
     pub(crate) fn clear(&mut self) {
         self.open.clear();
-        self.ready_at = None;
-        self.pressed = None;
+        self.guard.clear();
     }
 }
 
 impl Asked {
-    /// Whether an answer can hold for longer, and in the session too.
-    fn scopes(&self) -> (bool, bool) {
-        let mut questions = self.approval.questions.iter();
-        let lasting = questions.all(|question| question.pattern.is_some());
-        (lasting && self.approval.session_id.is_some(), lasting)
-    }
-
     /// The keys that answer it.
     pub(crate) fn keys(&self) -> String {
-        let (session, workspace) = self.scopes();
-        let mut keys = vec![key('a', "llow once")];
-        if session {
-            keys.push(key('s', "ession"));
-        }
-        if workspace {
-            keys.push(key('w', "orkspace"));
-        }
-        keys.push(key('d', "eny"));
-        format!("{}  {}", keys.join("  "), paint(DIM, "Tab: type"))
+        let keys = asked::keys(&self.approval);
+        format!("{keys}  {}", paint(DIM, "Tab: type"))
     }
 }
 
@@ -127,32 +84,11 @@ impl Chat {
         let resolved = &closed.resolved;
         let id = &resolved.approval_id;
         let elsewhere = !self.questions.answered.remove(id);
-        let by = match (elsewhere, &resolved.by) {
-            (true, Some(by)) if self.is_open(id) => format!(" by {}, elsewhere", printable(by)),
-            _ => String::new(),
+        let answered = match elsewhere && self.is_open(id) {
+            true => Answered::Elsewhere,
+            false => Answered::Here,
         };
-        let (style, how) = match (resolved.resolution, resolved.scope) {
-            (Resolution::Allowed, Some(AnswerScope::Session)) => {
-                (GREEN, "✓ allowed for this session")
-            }
-            (Resolution::Allowed, Some(AnswerScope::Workspace)) => {
-                (GREEN, "✓ allowed in this workspace")
-            }
-            (Resolution::Allowed, _) => (GREEN, "✓ allowed once"),
-            (Resolution::Denied, _) => (RED, "✗ denied"),
-            (Resolution::Changed, _) => (YELLOW, "· what it was about has changed"),
-            (Resolution::Expired, _) => (YELLOW, "· nobody answered in time"),
-            (Resolution::Withdrawn, _) => (YELLOW, "· no longer asked"),
-        };
-        let why = match &resolved.reason {
-            Some(reason) if !reason.is_empty() => format!(": {}", printable(reason)),
-            _ => String::new(),
-        };
-        let mut rows = vec![paint(style, &format!("  {how}{by}{why}"))];
-        for pattern in &resolved.grants {
-            let told = format!("    granted  {}", printable(pattern));
-            rows.push(paint(DIM, &told));
-        }
+        let rows = asked::closed(resolved, answered);
         let mut lines = Vec::new();
         self.conversation.closed(rows, &mut lines);
         self.print(&lines);
@@ -161,14 +97,10 @@ impl Chat {
 
     /// Something is due: the question can be answered, or a key was alone for long enough.
     pub(super) async fn due(&mut self) -> anyhow::Result<()> {
-        let now = Instant::now();
-        if self.questions.ready_at.is_some_and(|at| at <= now) {
-            self.questions.ready_at = None;
+        if self.questions.guard.opens() {
             self.turn_to_question();
         }
-        if self.questions.pressed.is_some_and(|(_, at)| at <= now)
-            && let Some(key) = self.questions.unpress()
-        {
+        if let Some(key) = self.questions.guard.meant() {
             let allow = Choice::Allow;
             match key {
                 'a' => self.answer(allow, AnswerScope::Once, None).await?,
@@ -182,7 +114,7 @@ impl Chat {
 
     /// Keys are for the question, unless something is being typed.
     pub(super) fn turn_to_question(&mut self) {
-        let ready = !self.questions.is_empty() && self.questions.is_ready();
+        let ready = !self.questions.is_empty() && self.questions.guard.is_ready();
         if ready && self.editor.is_empty() && matches!(self.focus, Focus::Line) {
             self.focus = Focus::Question;
         }
@@ -198,11 +130,8 @@ impl Chat {
         let Some(asked) = self.questions.open.front() else {
             return Ok(());
         };
-        let (session, workspace) = asked.scopes();
-        match scope {
-            AnswerScope::Session if !session => return Ok(()),
-            AnswerScope::Workspace if !workspace => return Ok(()),
-            AnswerScope::Once | AnswerScope::Session | AnswerScope::Workspace => {}
+        if !can_be(&asked.approval, scope) {
+            return Ok(());
         }
         let approval = asked.approval.clone();
         let params = answer(choice, scope, approval.digest.clone(), reason, None);
@@ -230,8 +159,7 @@ impl Chat {
         if !was_first {
             return Ok(());
         }
-        self.questions.ready_at = None;
-        self.questions.pressed = None;
+        self.questions.guard.clear();
         self.leave_question();
         if !self.questions.is_empty() {
             self.show_question()?;
@@ -257,7 +185,7 @@ impl Chat {
         let mut lines = Vec::new();
         self.conversation.block(rows, &mut lines);
         self.print(&lines);
-        self.questions.ready_at = Some(Instant::now() + MOMENT);
+        self.questions.guard.shown();
         Ok(())
     }
 

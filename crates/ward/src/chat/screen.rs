@@ -7,6 +7,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, OutputModes, tcgetattr, tcsetattr};
 
 use super::text::width;
@@ -95,6 +96,13 @@ impl Screen {
         let lines = std::mem::take(&mut self.lines);
         self.write(&format!("{end}{lines}"))?;
         disable_raw_mode().context("The terminal cannot be given back")
+    }
+
+    /// Ctrl-Z: the shell has the terminal until it gives it back.
+    pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
+        self.suspend()?;
+        kill_process(getpid(), Signal::TSTP)?;
+        self.resume()
     }
 
     /// The terminal has another size.

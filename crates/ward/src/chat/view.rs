@@ -4,7 +4,7 @@ use super::screen::Frame;
 use super::text::{clip, width};
 use super::{Chat, Focus};
 use crate::console::printable;
-use crate::paint::{BOLD, CYAN, DIM, RED, YELLOW, paint};
+use crate::paint::{CYAN, DIM, RED, YELLOW, paint};
 
 impl Chat {
     pub(super) fn frame(&self) -> Frame {
@@ -49,7 +49,7 @@ impl Chat {
             return match self.focus {
                 Focus::Question => asked.keys(),
                 Focus::Reason(_) => paint(DIM, &clip("Enter denies, Esc goes back", columns)),
-                Focus::Line | Focus::Choice(_) if self.questions.is_ready() => {
+                Focus::Line | Focus::Choice(_) if self.questions.guard.is_ready() => {
                     let told = "The agent asks, above. Tab answers it.";
                     paint(YELLOW, &clip(told, columns))
                 }
@@ -123,9 +123,4 @@ pub(super) fn home(path: &str) -> String {
         })
     });
     below.unwrap_or_else(|| path.to_owned())
-}
-
-/// A key and what it does.
-pub(super) fn key(letter: char, does: &str) -> String {
-    format!("{}{}", paint(BOLD, &format!("[{letter}]")), does)
 }

@@ -1,17 +1,18 @@
 //! `ward approvals`: what agents ask for, and the person's answers.
 
-use std::io::{BufRead as _, IsTerminal as _, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use protocol::approval::{AnswerScope, Approval, Choice};
 use serde::Deserialize;
 
 use crate::approval::{answer, headline, respond, show, told};
 use crate::client::{Client, encoded};
-use crate::commands::run_async;
+use crate::commands::{approvals_watch, run_async};
 use crate::console::printable;
+use crate::ids::{is_meant, short};
 use crate::paint::{BOLD, CYAN, DIM, paint};
 
 /// See and answer what agents ask for
@@ -22,7 +23,8 @@ use crate::paint::{BOLD, CYAN, DIM, paint};
 #[command(after_long_help = "Examples:\n  \
     ward approvals\n  \
     ward approvals show 4f2a\n  \
-    ward approvals allow 4f2a --scope session\n  \
+    ward approvals allow 4f2a\n  \
+    ward approvals allow 4f2a --scope workspace\n  \
     ward approvals deny 4f2a --reason \"use the test database\"\n  \
     ward approvals watch")]
 pub(crate) struct Args {
@@ -70,6 +72,9 @@ enum What {
         reason: Option<String>,
     },
     /// Show questions as they come, and answer them by a key
+    ///
+    /// A key counts a moment after the question is shown: what was typed before answers nothing. A
+    /// yes for longer shows the grant first, which can be narrowed. Needs a terminal.
     Watch,
 }
 
@@ -127,6 +132,11 @@ async fn work(client: &Client, what: What, json: bool) -> anyhow::Result<ExitCod
             reason,
         } => {
             let approval = find(client, &id).await?;
+            if scope == AnswerScope::Session && approval.session_id.is_none() {
+                bail!(
+                    "This action belongs to no session, so a yes cannot hold for one. Leave out --scope to allow it once, or allow it from now on with `--scope workspace`; an action is of a session where its request names one."
+                );
+            }
             let patterns = (!pattern.is_empty()).then_some(pattern);
             let params = answer(
                 Choice::Allow,
@@ -146,7 +156,7 @@ async fn work(client: &Client, what: What, json: bool) -> anyhow::Result<ExitCod
         }
         What::Watch => {
             drop(out);
-            watch(client).await?;
+            approvals_watch::watch(client).await?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -158,7 +168,7 @@ async fn find(client: &Client, id: &str) -> anyhow::Result<Approval> {
     let mut fits = listed
         .approvals
         .into_iter()
-        .filter(|approval| approval.id.starts_with(id));
+        .filter(|approval| is_meant(&approval.id, id));
     match (fits.next(), fits.next()) {
         (Some(approval), None) => Ok(approval),
         (Some(_), Some(_)) => {
@@ -169,79 +179,11 @@ async fn find(client: &Client, id: &str) -> anyhow::Result<Approval> {
     }
 }
 
-/// Shows what is open, then what comes, one question after the other.
-async fn watch(client: &Client) -> anyhow::Result<()> {
-    if !std::io::stdin().is_terminal() {
-        bail!(
-            "`ward approvals watch` needs a terminal to be answered in. `ward approvals allow ID` answers without one."
-        );
-    }
-    let mut events = client.follow("/approvals/events?front=true").await?;
-    loop {
-        // Whatever the events said, the list is what is open now.
-        let listed: Listed = client.get("/approvals").await?;
-        for approval in listed.approvals {
-            question(client, &approval).await?;
-        }
-        let mut out = anstream::stdout().lock();
-        writeln!(out, "{}", paint(DIM, "Waiting for questions; Ctrl-C ends."))?;
-        drop(out);
-        loop {
-            match events.next().await? {
-                Some(event) if event.kind == "permission.requested" => break,
-                Some(_) => {}
-                None => bail!("Ward has ended."),
-            }
-        }
-    }
-}
-
-/// Shows one question and takes the answer.
-async fn question(client: &Client, approval: &Approval) -> anyhow::Result<()> {
-    {
-        let mut out = anstream::stdout().lock();
-        show(&mut out, approval)?;
-        let session = if approval.session_id.is_some() {
-            "  [s]ession"
-        } else {
-            ""
-        };
-        write!(out, "[a]llow once{session}  [w]orkspace  [d]eny  [l]ater: ")?;
-        out.flush()?;
-    }
-    let line = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().lock().read_line(&mut line).map(|_| line)
-    })
-    .await?
-    .context("Standard input cannot be read")?;
-    let (key, reason) = match line.trim().split_once(' ') {
-        Some((key, reason)) => (key, Some(reason.trim().to_owned())),
-        None => (line.trim(), None),
-    };
-    let (choice, scope) = match key {
-        "a" => (Choice::Allow, AnswerScope::Once),
-        "s" => (Choice::Allow, AnswerScope::Session),
-        "w" => (Choice::Allow, AnswerScope::Workspace),
-        "d" => (Choice::Deny, AnswerScope::Once),
-        _ => return Ok(()),
-    };
-    let params = answer(choice, scope, approval.digest.clone(), reason, None);
-    let mut out = anstream::stdout().lock();
-    match respond(client, approval, &params).await {
-        Ok(resolved) => told(&mut out, &resolved)?,
-        Err(error) => writeln!(out, "{error:#}")?,
-    }
-    writeln!(out)?;
-    Ok(())
-}
-
 fn line(out: &mut impl Write, approval: &Approval) -> std::io::Result<()> {
-    let id: String = approval.id.chars().take(8).collect();
     writeln!(
         out,
         "{}  {}  {}",
-        paint(BOLD, &id),
+        paint(BOLD, &short(&approval.id)),
         paint(CYAN, &printable(&approval.role)),
         headline(approval),
     )?;

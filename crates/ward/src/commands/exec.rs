@@ -13,6 +13,7 @@ use sandbox::{Command, End, Net, Outcome, Room, RoomOptions, SandboxError, Stdio
 use crate::cli::WARD_FAILED;
 use crate::commands::exec_report;
 use crate::duration::Span;
+use crate::parent::Parent;
 use crate::size::ByteSize;
 use crate::{console, folders, settings, signals, workspace};
 
@@ -61,6 +62,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOSTS", default_value = "none", value_parser = net)]
     net: Net,
 
+    /// End when the process that started Ward does, however that ended
+    #[arg(long)]
+    until_parent_ends: bool,
+
     /// The command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -103,6 +108,10 @@ fn execute(args: Args) -> anyhow::Result<Outcome> {
     limits.memory = args.memory.map_or(limits.memory, |size| size.0);
     limits.pids = args.pids.unwrap_or(limits.pids);
 
+    let parent = match args.until_parent_ends {
+        true => Some(Parent::hold()?),
+        false => None,
+    };
     let mut signals = signals::Signals::catch()?;
     let room = Room::open(RoomOptions {
         wall: Wall {
@@ -122,6 +131,9 @@ fn execute(args: Args) -> anyhow::Result<Outcome> {
         timeout: args.timeout.map(|span| span.0),
         widened: Vec::new(),
     })?;
+    if let Some(parent) = parent {
+        parent.end_with()?;
+    }
     Ok(running.wait_hearing(Some(&mut signals)))
 }
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::client::Client;
 use crate::commands::run_async;
 use crate::console::printable;
+use crate::ids::{is_meant, short};
 
 /// List remembered answers, or take one back
 ///
@@ -65,7 +66,7 @@ async fn work(client: &Client, what: What, json: bool) -> anyhow::Result<ExitCod
         What::List if grants.is_empty() => writeln!(out, "Nothing is granted.")?,
         What::List => {
             for grant in &grants {
-                let id: String = grant.id.chars().take(8).collect();
+                let id = short(&grant.id);
                 let place = match &grant.session_id {
                     Some(session) => format!("session {session}"),
                     None => format!("workspace {}", grant.workspace),
@@ -85,7 +86,7 @@ async fn work(client: &Client, what: What, json: bool) -> anyhow::Result<ExitCod
             }
         }
         What::Revoke { id } => {
-            let mut fits = grants.iter().filter(|grant| grant.id.starts_with(&id));
+            let mut fits = grants.iter().filter(|grant| is_meant(&grant.id, &id));
             let grant = match (fits.next(), fits.next()) {
                 (Some(grant), None) => grant,
                 (Some(_), Some(_)) => {

@@ -1,6 +1,7 @@
 //! The sub-commands: one file each, with its arguments and what it does.
 
 pub(crate) mod approvals;
+mod approvals_watch;
 pub(crate) mod aside;
 pub(crate) mod chat;
 pub(crate) mod completions;
@@ -13,6 +14,8 @@ pub(crate) mod ledger;
 pub(crate) mod models;
 pub(crate) mod notebook;
 mod notebook_agent;
+mod notebook_asked;
+mod notebook_cells;
 mod notebook_run;
 mod notebook_way;
 pub(crate) mod openapi;

@@ -13,7 +13,7 @@ use crate::console::printable;
 /// List the models that can be used here, and why others cannot
 ///
 /// A model's name says whose it is (claude-…, gemini-…, gpt-…), or `provider/model` does. Keys come
-/// from the environment or from [providers] in the settings. `offline` needs nothing.
+/// from the environment or from `providers` in the settings. `offline` needs nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  \
     ward models\n  \

@@ -42,7 +42,7 @@ pub(super) fn behind_a_wall(
     let room = RoomOptions {
         wall: Wall {
             workspace,
-            net: Net::None,
+            net: Net::Listening,
             limits: settings.limits,
         },
         state,

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use notebook::SessionState;
 use runtime_native::{
-    Capabilities, Ending, Kernels, RuntimeArgs, Specs, create_agent_on, echo, open_store,
-    parse_runtime_args,
+    AgentHandle, Capabilities, Ending, Http, HttpStore, Kernels, NotebookStore as _, RuntimeArgs,
+    Specs, carry_comms, create_agent_on, echo, open_store, parse_runtime_args,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -139,6 +140,7 @@ async fn serve(args: RuntimeArgs, named: Option<PathBuf>, gated: bool) -> anyhow
             let place = place(named.as_deref(), args.is_here(), store.workspace())?;
             let (options, mut capabilities) = behind_a_wall(spec, place.folder, true)?;
             capabilities.confined &= place.is_the_notebooks;
+            capabilities.takes_comms = true;
             (Some(Kernels::new(options)), capabilities)
         }
     };
@@ -165,20 +167,32 @@ async fn serve(args: RuntimeArgs, named: Option<PathBuf>, gated: bool) -> anyhow
             });
         }
     }
-    if gated {
-        // Whoever reads it may be gone; then standard input is at its end too.
-        let _ = writeln!(std::io::stdout(), "ready");
-    }
-    tell(&format!(
-        "runs the cells of the notebook {} ({}); Ctrl-C ends it",
-        printable(&args.notebook),
-        printable(&args.kernel)
-    ));
     let handle = agent.handle();
     let mut going = std::pin::pin!(agent.start());
     let mut syncing = std::pin::pin!(store.sync());
+    let mut carrying = std::pin::pin!(async {
+        match &kernels {
+            Some(kernels) => carry_comms(&store, &handle, kernels).await,
+            None => std::future::pending().await,
+        }
+    });
+    let mut waits = true;
     let ending = loop {
         tokio::select! {
+            never = &mut carrying => match never {},
+            // Only now does the notebook have it: whoever runs a cell finds it there.
+            () = has_notebook(&store, &handle), if waits => {
+                waits = false;
+                if gated {
+                    // Whoever reads it may be gone; then standard input is at its end too.
+                    let _ = writeln!(std::io::stdout(), "ready");
+                }
+                tell(&format!(
+                    "runs the cells of the notebook {} ({}); Ctrl-C ends it",
+                    printable(&args.notebook),
+                    printable(&args.kernel)
+                ));
+            }
             ending = &mut going => break ending?,
             why = &mut syncing => break Ending::Lost(why),
             _ = interrupt.recv() => handle.shutdown(),
@@ -189,7 +203,7 @@ async fn serve(args: RuntimeArgs, named: Option<PathBuf>, gated: bool) -> anyhow
             }
         }
     };
-    if let Some(kernels) = kernels {
+    if let Some(kernels) = &kernels {
         kernels.end().await;
     }
     match ending {
@@ -202,6 +216,27 @@ async fn serve(args: RuntimeArgs, named: Option<PathBuf>, gated: bool) -> anyhow
             tell(&printable(&ending.to_string()));
             Ok(ExitCode::FAILURE)
         }
+    }
+}
+
+/// Waits until the agent's session is there, for all who see the notebook.
+async fn has_notebook<H: Http>(store: &HttpStore<H>, handle: &AgentHandle) {
+    loop {
+        let changed = store.changed();
+        let session = handle.session();
+        let is_there = session.is_some_and(|id| {
+            store.look(|seen| {
+                let session = seen.state.session(&id);
+                session.is_some_and(|session| match session.state {
+                    SessionState::Ready | SessionState::Busy | SessionState::Restarting => true,
+                    SessionState::Starting | SessionState::Terminated => false,
+                })
+            })
+        });
+        if is_there {
+            return;
+        }
+        changed.await;
     }
 }
 

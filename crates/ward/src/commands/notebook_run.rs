@@ -1,43 +1,51 @@
 //! `ward notebook run`: a notebook from its first cell to its last, without anybody in front.
 
 use std::fs::{DirBuilder, Permissions};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use notebook::{
-    CellId, Execution, ExecutionCancel, ExecutionId, ExecutionRequested, ExecutionState, Media,
-    NotebookEvent, NotebookMetadata, Output, SessionState,
-};
+use anyhow::{Context as _, anyhow, bail};
+use notebook::{NotebookEvent, NotebookMetadata};
+use protocol::ErrorKind;
+use protocol::gate::{Ask, Failed};
 use runtime_native::{
     AgentOptions, Capabilities, HttpStore, KernelOptions, Kernels, NotebookStore as _,
     RuntimeAgent, Specs, echo, runtime_type,
 };
 use serde_json::{Map, Value, json};
 use tempfile::NamedTempFile;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::notebook::behind_a_wall;
+use super::notebook_asked::Questions;
+use super::notebook_cells::{CANCELLED, Cells, bar};
 use super::notebook_way::Way;
+use super::run::ask;
 use super::variable;
 use crate::client::{Client, encoded};
 use crate::commands::run_async;
-use crate::console::{printable, tell};
+use crate::console::tell;
 use crate::duration::Span;
 use crate::{app, workspace};
 
 /// The largest file.
 const MAX_FILE: u64 = 256 << 20;
+/// For how long Ward may be away before the run is given up.
+const GONE: Duration = Duration::from_secs(20);
+/// How long Ward has to take the notebook away.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Run a notebook, without anybody in front
 ///
 /// Its cells run one after the other on a Jupyter kernel inside the sandbox, through the gate like
-/// everything else. Where no Ward runs, this command is one for as long as it lasts.
+/// everything else. Where no Ward runs, this command is one for as long as it lasts; nobody can be
+/// asked there, so that what would ask is refused.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Exit codes:\n  \
     0    all cells ran\n  \
@@ -55,7 +63,7 @@ pub(crate) struct Args {
 
     /// Where it goes with its outputs; without it, what cells print goes to standard output
     #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
 
     /// What runs the cells: python, an installed Jupyter kernel, or echo [default: the notebook's]
     #[arg(long, value_name = "KERNEL")]
@@ -67,11 +75,16 @@ pub(crate) struct Args {
 
     /// Go on after a cell that failed
     #[arg(long)]
-    allow_errors: bool,
+    pub(super) allow_errors: bool,
+
+    /// Where a person's answer is needed: `wait` for it, by `ward approvals` or on the page, or
+    /// `deny` [default: wait where `ward serve` runs, else deny]
+    #[arg(long, value_name = "HOW", value_parser = ask)]
+    ask: Option<Ask>,
 
     /// How long each cell may run at most, such as 5m
     #[arg(long, value_name = "TIME")]
-    timeout: Option<Span>,
+    pub(super) timeout: Option<Span>,
 
     /// The folder that cells may read and write [default: the current one]
     #[arg(long, value_name = "DIR")]
@@ -88,7 +101,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let named = file["metadata"]["kernelspec"]["name"].as_str();
     let kernel = args.kernel.clone();
     let kernel = kernel.unwrap_or_else(|| named.unwrap_or("python").to_owned());
-    let out = args.out.as_deref().map(Out::prepare).transpose()?;
     let kernels = match kernel.as_str() {
         "echo" => None,
         name => {
@@ -105,100 +117,196 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             Some(behind_a_wall(spec, workspace.clone(), false)?)
         }
     };
+    let notebook = Prepared {
+        args,
+        workspace,
+        file,
+        kernel,
+        kernels,
+    };
     run_async(async {
-        let client = Client::open(args.data.as_deref(), "ward notebook run").await?;
+        // Before anything is made that a signal could leave behind.
+        let mut signals = Signals::catch()?;
+        let stop = CancellationToken::new();
+        let mut working = std::pin::pin!(notebook.run(&stop));
+        tokio::select! {
+            told = &mut working => return told,
+            () = signals.next() => stop.cancel(),
+        }
+        tokio::select! {
+            told = &mut working => told,
+            // Whoever asks twice waits for nobody. The kernel goes with this process.
+            () = signals.next() => {
+                tell("cancelled, without waiting for its end");
+                Ok(ExitCode::from(CANCELLED))
+            }
+        }
+    })
+}
+
+/// What asks this command to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn catch() -> anyhow::Result<Self> {
+        let told = "Ward could not prepare for signals";
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).context(told)?,
+            terminate: signal(SignalKind::terminate()).context(told)?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// A notebook that can be run.
+struct Prepared {
+    args: Args,
+    workspace: PathBuf,
+    file: Value,
+    kernel: String,
+    kernels: Option<(KernelOptions, Capabilities)>,
+}
+
+impl Prepared {
+    async fn run(&self, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
+        let args = &self.args;
+        let out = args.out.as_deref().map(Out::prepare).transpose()?;
+        let (data, purpose) = (args.data.as_deref(), "ward notebook run");
+        let client = match args.ask {
+            // Whoever answers has to find it.
+            Some(Ask::Wait) => Client::open_to_stay(data, &self.workspace, purpose).await?,
+            Some(Ask::Deny) | None => Client::open(data, purpose).await?,
+        };
         let client = Rc::new(client);
         let title = args.file.file_stem().unwrap_or_default().to_string_lossy();
-        let body = json!({"title": title, "workspace": workspace, "ipynb": file});
+        let body = json!({"title": title, "workspace": self.workspace, "ipynb": self.file});
         let made: anyhow::Result<Value> = client.post("/notebooks", &body).await;
         let told = match made {
             Ok(made) => {
                 let id = made["id"].as_str().context("Ward made no notebook")?;
-                let told = execute(&args, &client, id, &kernel, kernels, out).await;
+                let told = self.execute(&client, id, out, stop).await;
                 let path = format!("/notebooks/{}", encoded(id));
-                if let Err(error) = client.delete::<Value>(&path).await {
+                let gone = timeout(FAREWELL, client.delete::<Value>(&path)).await;
+                if let Err(error) = gone.context("Ward does not answer").flatten() {
                     tracing::warn!("the notebook could not be taken away: {error:#}");
                 }
                 told
             }
-            Err(error) => Err(error),
+            Err(error) => Err(about_the_file(error, &args.file)),
         };
         if let Ok(client) = Rc::try_unwrap(client) {
             client.close().await;
         }
         told
-    })
-}
+    }
 
-/// Runs all cells of a notebook that Ward has, and writes the file.
-async fn execute(
-    args: &Args,
-    client: &Rc<Client>,
-    id: &str,
-    kernel: &str,
-    kernels: Option<(KernelOptions, Capabilities)>,
-    out: Option<Out>,
-) -> anyhow::Result<ExitCode> {
-    let store = HttpStore::open(Way(Rc::clone(client)), id).await?;
-    let capabilities = match &kernels {
-        Some((_, capabilities)) => capabilities.clone(),
-        None => Capabilities {
-            can_execute_code: true,
-            confined: true,
-            ..Default::default()
-        },
-    };
-    let options = AgentOptions {
-        runtime_id: "ward-notebook-run".to_owned(),
-        runtime_type: runtime_type(kernel),
-        client_id: store.user(),
-        session_id: None,
-    };
-    let mut agent = RuntimeAgent::new(store.clone(), capabilities, options)?;
-    let kernels = kernels.map(|(options, _)| Kernels::new(options));
-    if let Some(kernels) = &kernels {
-        let language = kernels.start().await?;
-        describe(&store, kernel, language);
-        let kernels = kernels.clone();
-        agent.on_execution(move |context| {
-            let kernels = kernels.clone();
-            async move { kernels.execute(context).await }
+    /// Runs all cells of a notebook that Ward has, and writes the file. Whatever comes of it, no
+    /// kernel is left.
+    async fn execute(
+        &self,
+        client: &Rc<Client>,
+        id: &str,
+        out: Option<Out>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<ExitCode> {
+        let store = HttpStore::open(Way(Rc::clone(client)), id).await?;
+        let kernels = self.kernels.as_ref();
+        let kernels = kernels.map(|(options, _)| Kernels::new(options.clone()));
+        let bar = bar();
+        let ask = self.args.ask.unwrap_or(match client.is_owner() {
+            true => Ask::Deny,
+            false => Ask::Wait,
         });
-    } else {
-        agent.on_execution(echo);
-    }
-    let handle = agent.handle();
-    let mut going = std::pin::pin!(agent.start());
-    let mut syncing = std::pin::pin!(store.sync());
-    let run = Run {
-        store: &store,
-        args,
-    };
-    let mut running = std::pin::pin!(run.all());
-    let ended = tokio::select! {
-        ended = &mut running => ended,
-        ending = &mut going => bail!("{}", ending?),
-        why = &mut syncing => bail!("{why}"),
-    };
-    let code = match ended {
-        Ok(code) => {
-            if let Some(out) = out {
-                let path = format!("/notebooks/{}/ipynb", encoded(id));
-                out.write(&client.get(&path).await?)?;
-            }
-            Ok(code)
+        let questions = Questions::new(client, id, ask, &bar);
+        let cells = Cells {
+            store: &store,
+            args: &self.args,
+            stop,
+            bar: &bar,
+            questions: &questions,
+        };
+        let told = self.drive(&cells, kernels.as_ref()).await;
+        bar.finish_and_clear();
+        if let Some(kernels) = kernels {
+            kernels.end().await;
         }
-        Err(error) => Err(error),
-    };
-    handle.shutdown();
-    tokio::select! {
-        _ = &mut going => {}
-        _ = &mut syncing => {}
+        let Some(code) = told? else {
+            tell("cancelled before any cell ran");
+            return Ok(ExitCode::from(CANCELLED));
+        };
+        if let Some(out) = out {
+            let path = format!("/notebooks/{}/ipynb", encoded(id));
+            out.write(&client.get(&path).await?)?;
+        }
+        Ok(code)
     }
-    if let Some(kernels) = kernels {
-        kernels.end().await;
+
+    /// Runs all cells, on a runtime of this process. [`None`] where it was cancelled before any ran.
+    async fn drive(
+        &self,
+        cells: &Cells<'_>,
+        kernels: Option<&Kernels>,
+    ) -> anyhow::Result<Option<ExitCode>> {
+        let (store, stop) = (cells.store, cells.stop);
+        let capabilities = match &self.kernels {
+            Some((_, capabilities)) => capabilities.clone(),
+            None => Capabilities {
+                can_execute_code: true,
+                confined: true,
+                ..Default::default()
+            },
+        };
+        let options = AgentOptions {
+            runtime_id: "ward-notebook-run".to_owned(),
+            runtime_type: runtime_type(&self.kernel),
+            client_id: store.user(),
+            session_id: None,
+        };
+        let mut agent = RuntimeAgent::new(store.clone(), capabilities, options)?;
+        if let Some(kernels) = kernels {
+            let language = tokio::select! {
+                language = kernels.start() => language?,
+                () = stop.cancelled() => return Ok(None),
+            };
+            describe(store, &self.kernel, language);
+            let kernels = kernels.clone();
+            agent.on_execution(move |context| {
+                let kernels = kernels.clone();
+                async move { kernels.execute(context).await }
+            });
+        } else {
+            agent.on_execution(echo);
+        }
+        let handle = agent.handle();
+        let mut going = std::pin::pin!(agent.start());
+        let mut syncing = std::pin::pin!(store.sync());
+        let ended = tokio::select! {
+            ended = cells.run() => ended,
+            ending = &mut going => bail!("{}", ending?),
+            why = &mut syncing => bail!("{why}"),
+            never = cells.questions.watch() => match never {},
+            () = store.away_for(GONE) => bail!(
+                "Ward does not answer any more, so that nobody knows what became of the cells. Start it again, and run the notebook anew."
+            ),
+        };
+        handle.shutdown();
+        tokio::select! {
+            _ = &mut going => {}
+            _ = &mut syncing => {}
+            // There is nobody to be told.
+            () = store.away_for(Duration::ZERO) => {}
+        }
+        ended
     }
-    code
 }
 
 /// Says what runs the notebook, where it does not say so itself.
@@ -223,186 +331,28 @@ fn describe(store: &HttpStore<Way>, kernel: &str, language: Value) {
     }
 }
 
-/// A notebook that is run.
-struct Run<'a> {
-    store: &'a HttpStore<Way>,
-    args: &'a Args,
-}
-
-impl Run<'_> {
-    async fn all(&self) -> anyhow::Result<ExitCode> {
-        let told = "Ward could not prepare for signals";
-        let mut interrupt = signal(SignalKind::interrupt()).context(told)?;
-        let mut terminate = signal(SignalKind::terminate()).context(told)?;
-        let mut stopping = std::pin::pin!(async {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        });
-        self.until(|seen| {
-            let active = seen.active(None);
-            active.is_some_and(|session| session.state == SessionState::Ready)
-        })
-        .await;
-        let cells = self.cells();
-        let bar = bar(cells.len());
-        let mut code = ExitCode::SUCCESS;
-        for (number, cell) in cells.iter().enumerate() {
-            bar.set_message(format!("cell {}", number + 1));
-            let id = ExecutionId::new(format!("run-{}", number + 1))?;
-            let wanted = ExecutionRequested {
-                execution_id: id.clone(),
-                cell_id: cell.clone(),
-                runtime_type: None,
-                role: None,
-            };
-            HttpStore::write(self.store, NotebookEvent::ExecutionRequested(wanted));
-            let over = self.over(&id);
-            let run = tokio::select! {
-                run = over => run,
-                () = &mut stopping => {
-                    self.cancel(&id);
-                    self.over(&id).await;
-                    bar.abandon();
-                    tell("cancelled");
-                    return Ok(ExitCode::from(130));
-                }
-                () = limit(self.args.timeout) => {
-                    self.cancel(&id);
-                    self.over(&id).await
-                }
-            };
-            self.print(cell, &bar)?;
-            bar.inc(1);
-            if let Some((sentence, exit)) = went_wrong(&run) {
-                bar.suspend(|| tell(&format!("cell {}: {}", number + 1, printable(&sentence))));
-                code = ExitCode::from(exit);
-                if !self.args.allow_errors {
-                    bar.abandon();
-                    return Ok(code);
-                }
-            }
-        }
-        bar.finish_and_clear();
-        Ok(code)
-    }
-
-    /// The cells of code that say something, in order.
-    fn cells(&self) -> Vec<CellId> {
-        self.store.look(|seen| {
-            let cells = seen.state.cells().into_iter();
-            let cells = cells.filter(|cell| cell.cell_type == notebook::CellType::Code);
-            let cells = cells.filter(|cell| !cell.source.trim().is_empty());
-            cells.map(|cell| cell.cell_id.clone()).collect()
-        })
-    }
-
-    fn cancel(&self, id: &ExecutionId) {
-        let event = ExecutionCancel {
-            execution_id: id.clone(),
-        };
-        HttpStore::write(self.store, NotebookEvent::ExecutionCancel(event));
-    }
-
-    /// Waits for the end of a run.
-    async fn over(&self, id: &ExecutionId) -> Execution {
-        loop {
-            let changed = self.store.changed();
-            let run = self.store.look(|seen| seen.state.execution(id).cloned());
-            if let Some(run) = run.filter(|run| run.state.is_over()) {
-                return run;
-            }
-            changed.await;
-        }
-    }
-
-    async fn until(&self, is: impl Fn(&notebook::Notebook) -> bool) {
-        loop {
-            let changed = self.store.changed();
-            if self.store.look(|seen| is(&seen.state)) {
-                return;
-            }
-            changed.await;
-        }
-    }
-
-    /// What a cell shows as text, where it goes to no file.
-    fn print(&self, cell: &CellId, bar: &ProgressBar) -> anyhow::Result<()> {
-        if self.args.out.is_some() {
-            return Ok(());
-        }
-        let outputs = self.store.look(|seen| {
-            let cell = seen.state.cell(cell);
-            cell.map(|cell| cell.outputs.clone()).unwrap_or_default()
-        });
-        let terminal = std::io::stdout().is_terminal();
-        bar.suspend(|| {
-            let mut out = std::io::stdout().lock();
-            for text in outputs.iter().filter_map(text) {
-                let mut lines = text.lines();
-                let written = lines.try_for_each(|line| match terminal {
-                    // What a cell prints must not move the cursor.
-                    true => writeln!(out, "{}", printable(line)),
-                    false => writeln!(out, "{line}"),
-                });
-                written?;
-            }
-            out.flush()
-        })?;
-        Ok(())
+/// Why Ward takes no notebook, in words about its file.
+fn about_the_file(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    let failed = error.downcast_ref::<Failed>();
+    match failed.is_some_and(|failed| failed.kind == ErrorKind::TooLarge) {
+        true => too_large(path),
+        false => error,
     }
 }
 
-/// An output as text.
-fn text(output: &Output) -> Option<String> {
-    match output {
-        Output::Terminal { text, .. } | Output::Markdown { text } => Some(text.clone()),
-        Output::Display { bundle, .. } | Output::Result { bundle, .. } => {
-            match bundle.data.get("text/plain")? {
-                Media::Inline(Value::String(text)) => Some(text.clone()),
-                Media::Inline(_) | Media::Artifact(_) => None,
-            }
-        }
-        Output::Error { name, value, .. } => Some(format!("{name}: {value}")),
-        Output::Dropped { bytes } => Some(format!("({bytes} bytes were dropped)")),
-        Output::Kept { .. } => None,
-    }
-}
-
-/// What went wrong in a run, and what the command exits with for it.
-fn went_wrong(run: &Execution) -> Option<(String, u8)> {
-    match (run.state, &run.failed) {
-        (ExecutionState::Completed, _) => None,
-        (ExecutionState::Cancelled, _) => Some(("it took too long, and was stopped".into(), 1)),
-        (_, Some(failed)) if failed.kind == "denied" => Some((failed.message.clone(), 3)),
-        (_, Some(failed)) => Some((failed.message.clone(), 1)),
-        (_, None) => Some(("it failed".to_owned(), 1)),
-    }
-}
-
-async fn limit(time: Option<Span>) {
-    match time {
-        Some(time) => tokio::time::sleep(time.0).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// A bar for a person in front; nothing for anybody else.
-fn bar(cells: usize) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(cells as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar
+fn too_large(path: &Path) -> anyhow::Error {
+    let size = std::fs::metadata(path).map_or(0, |about| about.len());
+    let file = path.display();
+    anyhow!(
+        "{file} has {} MiB, which is more than Ward takes. Its outputs are made anew: clear them in an editor, or by `jupyter nbconvert --clear-output --inplace {file}`.",
+        size.div_ceil(1 << 20)
+    )
 }
 
 fn read(path: &Path) -> anyhow::Result<Value> {
     let told = || format!("{} cannot be read", path.display());
     if std::fs::metadata(path).with_context(told)?.len() > MAX_FILE {
-        bail!("{} is too large for a notebook", path.display());
+        return Err(too_large(path));
     }
     let bytes = std::fs::read(path).with_context(told)?;
     let file: Value = serde_json::from_slice(&bytes)

@@ -48,7 +48,15 @@ enum What {
         action = \"terminal.run\"\n  \
         params = { command = \"git push\" }\n  \
         expect = \"deny\"\n  \
-        rule = \"terminal.run(git push *)\"    # what decides; optional")]
+        rule = \"terminal.run(git push *)\"    # what decides; optional\n\n  \
+        [[tests]]\n  \
+        action = \"net\"                       # a host that a running command wants to reach\n  \
+        hosts = [\"example.com:443\"]\n  \
+        expect = \"ask\"\n\n  \
+        [[tests]]\n  \
+        action = \"wall\"                      # a path that it was stopped at\n  \
+        paths = [\".git/config\"]\n  \
+        expect = \"ask\"")]
     Test {
         /// The table
         #[arg(value_name = "FILE")]
@@ -112,6 +120,8 @@ fn explain(args: Explain) -> anyhow::Result<ExitCode> {
         instead: None,
     };
     let (verb, resolved) = match args.action.as_str() {
+        "net" if args.params.is_empty() => bail!("Name the hosts, such as `example.com:443`."),
+        "wall" if args.params.is_empty() => bail!("Name the paths, such as `.git/config`."),
         "net" => (Verb::Net, known(hosts(args.params))),
         "wall" => (Verb::Wall, known(stopped(&workspace, &args.params))),
         name => action(&workspace, name, read_params(&args.params)?)?,
@@ -135,6 +145,16 @@ fn explain(args: Explain) -> anyhow::Result<ExitCode> {
         writeln!(out)?;
     } else {
         write!(out, "{}", decision.explain())?;
+        let runs = matches!(
+            verb,
+            Verb::Action(ActionName::TerminalRun | ActionName::TerminalOpen)
+        );
+        if runs && files.rules.iter().any(restricts_files) {
+            writeln!(
+                out,
+                "\n  Rules about files hold for file actions and redirections; what a command reads by itself is\n  held by the wall alone."
+            )?;
+        }
         if let Some(why) = resolved.instead {
             writeln!(
                 out,
@@ -148,6 +168,11 @@ fn explain(args: Explain) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a rule would keep a file from being read or written.
+fn restricts_files(rule: &policy::Rule) -> bool {
+    rule.verdict != Verdict::Allow && rule.pattern.as_str().starts_with("fs.")
 }
 
 fn action(
@@ -222,12 +247,15 @@ fn decide(
     let home = std::env::home_dir();
     let home = home.as_ref().map(|home| home.to_string_lossy());
     let workspace = workspace.to_string_lossy();
+    let own = gate::real_folders(&policy_files::own()?);
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
     let asked = Asked {
         verb,
         facts,
         place: Place {
             workspace: &workspace,
             home: home.as_deref(),
+            own: &own,
         },
         session: None,
         confinement: Confinement::Kernel,
@@ -334,11 +362,46 @@ fn decide_expected(
     expected: &Expectation,
     workspace: &Path,
 ) -> anyhow::Result<Decision> {
+    let Expectation {
+        params,
+        hosts: named,
+        paths,
+        ..
+    } = expected;
+    // Decided about nothing, a row would pass that no rule was asked about.
+    let only = |key: &str, there: bool, others: bool| -> anyhow::Result<()> {
+        if !there || others {
+            let action = &expected.action;
+            bail!(
+                "`{action}` is decided about `{key}`, and about nothing else: write `{key} = […]`."
+            );
+        }
+        Ok(())
+    };
     let (verb, facts) = match expected.action.as_str() {
-        "net" => (Verb::Net, hosts(expected.hosts.clone())),
-        "wall" => (Verb::Wall, stopped(workspace, &expected.paths)),
+        "net" => {
+            only(
+                "hosts",
+                !named.is_empty(),
+                !params.is_empty() || !paths.is_empty(),
+            )?;
+            (Verb::Net, hosts(named.clone()))
+        }
+        "wall" => {
+            only(
+                "paths",
+                !paths.is_empty(),
+                !params.is_empty() || !named.is_empty(),
+            )?;
+            (Verb::Wall, stopped(workspace, paths))
+        }
         name => {
-            let (verb, resolved) = action(workspace, name, expected.params.clone())?;
+            if !named.is_empty() || !paths.is_empty() {
+                bail!(
+                    "`hosts` is for `net` and `paths` for `wall`: what `{name}` is asked with is in `params`."
+                );
+            }
+            let (verb, resolved) = action(workspace, name, params.clone())?;
             (verb, resolved.facts)
         }
     };

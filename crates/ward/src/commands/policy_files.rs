@@ -1,13 +1,14 @@
 //! Reads the roles and rules that hold in a workspace, and resolves what an action would touch:
 //! what `ward policy` and `ward roles` share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use gate::files::{Files, Trust};
 use policy::Mistake;
 use protocol::Facts;
 use protocol::facts::{Access, CommandFact, PathFact};
+use runtime_server::Near;
 use runtime_server::context::Context;
 use runtime_server::registry;
 use runtime_server::workspace::Workspace;
@@ -48,6 +49,13 @@ pub(super) fn is_error(mistake: &Mistake) -> bool {
     }
 }
 
+/// Ward's own folders.
+pub(super) fn own() -> anyhow::Result<Vec<PathBuf>> {
+    let mut own = folders::own()?;
+    own.push(folders::state()?);
+    Ok(own)
+}
+
 /// What an action would touch, and who says so.
 pub(super) struct Resolved {
     pub(super) facts: Facts,
@@ -61,14 +69,24 @@ pub(super) fn resolve(
     action: &str,
     params: Map<String, Value>,
 ) -> anyhow::Result<Resolved> {
-    let prepared = registry::prepare(action, Value::Object(params.clone()))?;
+    let asked = Value::Object(params.clone());
+    let prepared = registry::prepare(action, asked.clone())?;
+    let own = own()?;
+    // As the gate looks: a path that leads out of the workspace is decided on where it leads.
+    let near = Near::open(workspace, &own)?;
     let context = Context::files_only(Workspace::open(workspace)?);
     let threads = tokio::runtime::Builder::new_current_thread()
         .build()
         .context("Ward could not start its threads")?;
-    match threads.block_on(prepared.resolve(context.into())) {
+    let facts = threads.block_on(async {
+        match near.look(action, &asked).await {
+            Some(facts) => facts,
+            None => prepared.resolve(context.into()).await,
+        }
+    });
+    match facts {
         Ok(facts) => Ok(Resolved {
-            facts,
+            facts: gate::redirected(&facts, &workspace.to_string_lossy()).unwrap_or(facts),
             instead: None,
         }),
         Err(failure) => Ok(Resolved {

@@ -136,15 +136,19 @@ fn check(files: &Files) -> anyhow::Result<ExitCode> {
     }
     let errors = mistakes.iter().filter(|mistake| is_error(mistake)).count();
     let roles = files.roles.iter().count();
+    // A rule that denies may be among those that could not be read.
+    let stops = !files.refused().is_empty();
+    let until = match errors {
+        _ if stops => "nothing is decided here: every action is refused",
+        1 => "its file is not used",
+        _ => "their files are not used",
+    };
     match errors {
         0 => writeln!(out, "{roles} roles can be read.")?,
-        1 => writeln!(
-            out,
-            "1 mistake has to be put right; until then its file is not used."
-        )?,
+        1 => writeln!(out, "1 mistake has to be put right; until then {until}.")?,
         errors => writeln!(
             out,
-            "{errors} mistakes have to be put right; until then their files are not used."
+            "{errors} mistakes have to be put right; until then {until}."
         )?,
     }
     Ok(if errors == 0 {

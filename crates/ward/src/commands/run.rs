@@ -19,13 +19,14 @@ use crate::client::{Client, Event};
 use crate::commands::run_async;
 use crate::console::{printable, tell};
 use crate::duration::Span;
+use crate::ids::is_whole;
 use crate::workspace;
 
 /// Let one agent do a task, without anybody in front
 ///
 /// The same as a session over HTTP: every action goes through the gate. Nobody can be asked here, so
-/// what would ask is refused; with --ask it waits for whoever answers, by `ward approvals` or on the
-/// page. The agent's words go to standard output, what it does to standard error.
+/// what would ask is refused; with `--ask wait` it waits for whoever answers, by `ward approvals` or
+/// on the page. The agent's words go to standard output, what it does to standard error.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Exit codes:\n  \
     0    the agent is done\n  \
@@ -65,9 +66,9 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Wait for a person's answer where one is needed
-    #[arg(long)]
-    ask: bool,
+    /// Where a person's answer is needed: `wait` for it, or `deny`
+    #[arg(long, value_name = "HOW", default_value = "deny", value_parser = ask)]
+    ask: Ask,
 
     /// How many turns the model has at most
     #[arg(long, value_name = "N")]
@@ -77,7 +78,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 
-    /// How many dollars it may cost at most, where prices are set
+    /// How many dollars it may cost at most; the price of the model has to be in the settings
     #[arg(long, value_name = "DOLLARS")]
     max_cost: Option<f64>,
 
@@ -101,8 +102,7 @@ pub(crate) fn mode(text: &str) -> Result<Mode, String> {
 
 /// A runtime by its id, or by what it is.
 fn runtime(text: &str) -> Result<RuntimeChoice, String> {
-    let is_id = text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_id || text == LOCAL {
+    if is_whole(text) || text == LOCAL {
         return Ok(RuntimeChoice::Id(text.to_owned()));
     }
     let good =
@@ -133,15 +133,28 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             seconds: args.max_time.map(|time| time.0.as_secs()),
         },
         id: None,
-        ask: if args.ask { Ask::Wait } else { Ask::Deny },
+        ask: args.ask,
         wait: Some(0),
     };
     run_async(async {
-        let client = Client::open(args.data.as_deref(), "ward run").await?;
+        let data = args.data.as_deref();
+        let client = match args.ask {
+            // Whoever answers has to find it.
+            Ask::Wait => Client::open_to_stay(data, &workspace, "ward run").await?,
+            Ask::Deny => Client::open(data, "ward run").await?,
+        };
         let told = follow(&client, &asked, args.json).await;
         client.close().await;
         told
     })
+}
+
+pub(super) fn ask(word: &str) -> Result<Ask, String> {
+    match word {
+        "wait" => Ok(Ask::Wait),
+        "deny" => Ok(Ask::Deny),
+        _ => Err("it can be wait or deny".to_owned()),
+    }
 }
 
 /// The task, with what is on standard input where `-` asks for it.
@@ -237,7 +250,9 @@ impl Telling {
                     came.output
                 ))?;
             }
-            SessionEvent::RuntimeAwaited(awaited) => self.did(&awaited.reason)?,
+            SessionEvent::RuntimeAwaited(awaited) => {
+                self.did(&format!("{} Waiting for it.", awaited.reason))?;
+            }
             SessionEvent::PermissionRequested(asked) => self.did(&format!(
                 "{} waits for an answer: ward approvals show {}",
                 asked.approval.action, asked.approval_id

@@ -63,6 +63,10 @@ pub(crate) struct Args {
     /// Do not open the page in the browser
     #[arg(long)]
     no_open: bool,
+
+    /// End when standard input does: when whoever started Ward has gone, however it went
+    #[arg(long)]
+    until_stdin_ends: bool,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -83,14 +87,20 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(token) = &args.token {
         tokens.accept(token)?;
     }
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One thread for all that is asked: an action is a tenth of a millisecond of work, and a second
+    // thread would take part of it over again and again, which costs more than it saves. What takes
+    // long, or waits for the disk, has threads of its own.
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("Ward could not start its threads")?
         .block_on(async {
             let opener = if args.no_open { None } else { Opener::find()? };
-            serve(args.addr, folder, &workspace, sandbox, tokens, opener).await
+            let asked = asked_to_end(args.until_stdin_ends)?;
+            serve(
+                args.addr, folder, &workspace, sandbox, tokens, opener, asked,
+            )
+            .await
         })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -119,9 +129,9 @@ async fn serve(
     sandbox: SandboxStatus,
     tokens: Tokens,
     opener: Option<Opener>,
+    asked: impl Future<Output = ()> + Send,
 ) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
-    let signalled = stop_signal()?;
     let socket = Socket::bind(&folder.path().join(SOCKET_HOST))?;
     let app = App::open(folder, workspace).await?;
     let listener = TcpListener::bind(addr).await.with_context(|| {
@@ -152,7 +162,7 @@ async fn serve(
     sandbox::settle();
     let (result, ()) = tokio::join!(
         server::serve(listener, server.router(), async {
-            signalled.await;
+            asked.await;
             stop.cancel();
         }),
         server::serve_unix(socket, server.router(), stop.cancelled()),
@@ -169,13 +179,26 @@ async fn serve(
 }
 
 /// Ready when Ward is asked to end.
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send> {
+fn asked_to_end(until_stdin_ends: bool) -> anyhow::Result<impl Future<Output = ()> + Send> {
     let catch = |kind| signal(kind).context("Ward could not prepare for signals");
     let mut interrupt = catch(SignalKind::interrupt())?;
     let mut terminate = catch(SignalKind::terminate())?;
     let mut hangup = catch(SignalKind::hangup())?;
+    let input = CancellationToken::new();
+    if until_stdin_ends {
+        let input = input.clone();
+        std::thread::Builder::new()
+            .name("stdin".into())
+            .spawn(move || {
+                // What is written there means nothing; one that cannot be read has ended.
+                let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+                input.cancel();
+            })
+            .context("Ward could not start its threads")?;
+    }
     Ok(async move {
         tokio::select! {
+            () = input.cancelled() => {}
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
             _ = hangup.recv() => {}

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use policy::roles::NoRole;
 use protocol::Mode;
 use protocol::http::LoginLink;
 use server::auth::{NewAgent, TokenKind, Tokens};
 
 use crate::client::Client;
-use crate::commands::run_async;
-use crate::console::printable;
+use crate::commands::{policy_files, run_async};
+use crate::console::{printable, tell};
 use crate::{folders, workspace};
 
 /// Make, list and revoke tokens
@@ -97,11 +98,20 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             ..
         } => {
             let role = role.unwrap_or_default();
+            let workspace = workspace::find(workspace.as_deref())?;
+            match policy_files::read(&workspace)?.roles.get(&role) {
+                Ok(_) => {}
+                // It may be trusted later; until then the token is worth nothing.
+                Err(error @ NoRole::Untrusted { .. }) => tell(&printable(&error.to_string())),
+                Err(error @ NoRole::Unknown { .. }) => {
+                    bail!("{}", printable(&error.to_string()))
+                }
+            }
             let (_, secret) = tokens.add_agent(NewAgent {
                 name: name.unwrap_or_else(|| role.clone()),
                 role,
                 mode,
-                workspace: workspace::find(workspace.as_deref())?,
+                workspace,
                 person: first.name,
             })?;
             writeln!(out, "{secret}")?;

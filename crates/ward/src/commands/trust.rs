@@ -15,10 +15,10 @@ use crate::folders;
 
 /// Trust what a workspace's roles and rules allow
 ///
-/// The roles, skills and allow rules that a workspace brings along (ward.toml, .ward and
-/// .claude/agents) count only once you have trusted them, and no longer when any of them changes.
-/// Its deny and ask rules always count. Nothing in a workspace beats a rule of your own that denies
-/// or asks.
+/// The roles, skills and allow rules that a workspace brings along (ward.toml, .ward, .claude/agents
+/// and .claude/skills) count only once you have trusted them, and no longer when any of them
+/// changes. Its deny and ask rules always count. Nothing in a workspace beats a rule of your own
+/// that denies or asks.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  \
     ward trust                  show what this folder would allow, and ask\n  \

@@ -17,7 +17,7 @@ use crate::workspace;
 ///
 /// Without arguments, the last file action in the workspace; else one action, or all of a session,
 /// the newest first. Where a file has changed since, nothing is put back and the difference is
-/// shown. An undo is an action as well: it is recorded and can be undone.
+/// shown. An undo is an action as well: it is recorded and can be undone, by the id that it prints.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  \
     ward undo\n  \
@@ -95,6 +95,9 @@ fn show(undone: &Undone) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     for action in &undone.actions {
         writeln!(out, "Undone: {}", printable(&action.action_id))?;
+        if action.files.is_empty() {
+            writeln!(out, "  nothing to do: all was as before already")?;
+        }
         for file in &action.files {
             let what = match (&file.before, &file.after) {
                 (_, State::Absent) => "removed",
@@ -102,6 +105,9 @@ fn show(undone: &Undone) -> anyhow::Result<ExitCode> {
                 (_, _) => "restored",
             };
             writeln!(out, "  {what:<9} {}", printable(&file.path))?;
+        }
+        if !action.files.is_empty() {
+            writeln!(out, "  ward undo {} takes this back", action.undo_id)?;
         }
     }
     Ok(ExitCode::SUCCESS)

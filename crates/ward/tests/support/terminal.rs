@@ -1,4 +1,6 @@
-//! `ward chat` in a terminal of its own: what is typed goes in, what a person would see comes out.
+//! `ward` in a terminal of its own: what is typed goes in, what a person would see comes out.
+
+#![allow(dead_code, reason = "each test uses its part")]
 
 use std::io::{Read as _, Write as _};
 use std::sync::mpsc::{Receiver, channel};
@@ -31,6 +33,13 @@ impl Terminal {
     }
 
     pub(crate) fn chat_with(home: &Home, arguments: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut terminal = Self::start(home, &[&["chat"], arguments].concat(), env);
+        terminal.sees("›");
+        terminal
+    }
+
+    /// `ward` with these arguments.
+    pub(crate) fn start(home: &Home, arguments: &[&str], env: &[(&str, &str)]) -> Self {
         let pair = native_pty_system()
             .openpty(PtySize {
                 rows: ROWS,
@@ -49,7 +58,6 @@ impl Terminal {
             command.env(name, value);
         }
         command.cwd(home.workspace());
-        command.arg("chat");
         command.args(arguments);
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
@@ -63,16 +71,14 @@ impl Terminal {
                 }
             }
         });
-        let mut terminal = Self {
+        Self {
             parser: vt100::Parser::new(ROWS.try_into().unwrap(), COLUMNS.try_into().unwrap(), 1000),
             printed,
             raw: Vec::new(),
             writer: pair.master.take_writer().unwrap(),
             child,
             _master: pair.master,
-        };
-        terminal.sees("›");
-        terminal
+        }
     }
 
     /// Types, as fast as it can.
