@@ -1,9 +1,11 @@
 // Around the conversation: sessions, roles, modes, the record, the workspace's files.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { promisify } from "node:util";
 import { begin, closeBrowser, idle, limit, model, open, question, say, serve, shot } from "./ward.mjs";
 
 after(closeBrowser);
@@ -119,15 +121,38 @@ test("a chain that is not intact is told, with what is wrong where", limit, asyn
   const { page } = await open(t, it);
   await say(page, "list the files");
   await idle(page);
-  // As Ward would answer about a record that somebody changed.
-  await page.route("**/ledger/verify", (route) => route.fulfill({ json: { ok: false, entries: 4, problems: [{ kind: "changed", seq: 2, what: "Its content is not what was written." }], more: 0 } }));
+  // Somebody who has the files changes what was asked for, past Ward.
+  const seq = await change(it, "fs.list", "fs.read");
   await page.goto(`${it.url}/#/ledger`);
   await page.locator('[data-chain="broken"]', { hasText: "Broken: 1 problem" }).waitFor();
-  await page.getByText("Entry 2: Its content is not what was written.").waitFor();
-  await page.unroute("**/ledger/verify");
+  await page.getByText(`Entry ${seq} was changed: its hash does not fit what it says.`, { exact: true }).waitFor();
+  assert.equal(await change(it, "fs.read", "fs.list"), seq);
   await page.getByRole("button", { name: "Verify again" }).click();
   await page.locator('[data-chain="intact"]').waitFor();
 });
+
+/** Writes another word into a request's entry, as soon as it is in the database, and tells its number. */
+const change = async (it, from, to) => {
+  const { stdout } = await promisify(execFile)("python3", ["-c", CHANGE, join(it.home, ".local/share/ward/ward.db"), from, to]);
+  return Number(stdout);
+};
+
+const CHANGE = `
+import sqlite3, sys, time
+path, before, after = sys.argv[1:]
+database = sqlite3.connect(path, timeout=10)
+for _ in range(200):
+    with database:
+        changed = database.execute(
+            "UPDATE events SET data = replace(data, ?, ?) WHERE stream = 'ledger' AND kind = 'request' AND instr(data, ?) RETURNING seq",
+            (before, after, before),
+        ).fetchall()
+    if changed:
+        print(*changed[0])
+        sys.exit()
+    time.sleep(0.05)
+sys.exit("no such entry is in the database")
+`;
 
 test("the ledger shows what happened, can be filtered, and says that its chain is intact", limit, async (t) => {
   const it = await serve(t);
@@ -176,7 +201,8 @@ test("runtimes, roles and settings say what is there", limit, async (t) => {
   await page.getByText("may write files in src/**").waitFor();
   await page.goto(`${it.url}/#/settings`);
   await page.getByText("ANTHROPIC_API_KEY").first().waitFor();
-  await page.getByRole("radio", { name: "dark" }).check();
+  // It holds at once, and does not jump back for a frame.
+  assert.equal(await page.getByRole("radio", { name: "dark" }).evaluate((radio) => (radio.click(), radio.checked)), true);
   assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
   await page.reload();
   assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
@@ -201,7 +227,9 @@ test("a notification comes for a question when the page is in the background, if
   });
   await page.goto(`${it.url}/#/settings`);
   await page.reload();
-  await page.getByLabel(/Notify me in the browser/).check();
+  // The browser is asked first.
+  await page.getByLabel(/Notify me in the browser/).click();
+  await page.locator("input[type=checkbox]:checked").waitFor();
   await page.evaluate(() => {
     window.away = true;
     document.dispatchEvent(new Event("visibilitychange"));

@@ -25,7 +25,7 @@ function load(): Settings {
   }
 }
 
-export const settings = new Store<Settings>(load());
+export const settings = new Store<Settings>(load(), "at once");
 
 export function remember(change: Partial<Settings>): void {
   settings.update((now) => ({ ...now, ...change }));

@@ -1,5 +1,6 @@
-// A value that components watch. Changes within a frame are told once, so that thousands of events
-// a second cost no more than the frames they are shown in.
+// A value that components watch. What events change is told once a frame, so that thousands of them
+// a second cost no more than the frames they are shown in. What a person changes is told at once: a
+// control that a value holds jumps back until it has heard of the new one.
 
 import { useSyncExternalStore } from "react";
 
@@ -7,19 +8,20 @@ export class Store<T> {
   private listeners = new Set<() => void>();
   private scheduled = false;
 
-  constructor(private current: T) {}
+  constructor(private current: T, private readonly told: "once a frame" | "at once" = "once a frame") {}
 
   get = (): T => this.current;
 
   set(next: T): void {
     if (Object.is(next, this.current)) return;
     this.current = next;
+    if (this.told === "at once") return this.tell();
     if (this.scheduled) return;
     this.scheduled = true;
     const tell = () => {
       if (!this.scheduled) return;
       this.scheduled = false;
-      for (const listener of [...this.listeners]) listener();
+      this.tell();
     };
     // A tab in the background has no frames.
     if (document.hidden) setTimeout(tell);
@@ -27,6 +29,10 @@ export class Store<T> {
       requestAnimationFrame(tell);
       setTimeout(tell, 100);
     }
+  }
+
+  private tell(): void {
+    for (const listener of [...this.listeners]) listener();
   }
 
   update(change: (current: T) => T): void {
