@@ -1,13 +1,17 @@
 //! Jupyter's files, format 4: into events, and out of a notebook.
 //!
 //! Nothing is lost on the way: what nobody knows is kept where it was, and what is written in
-//! another way than here goes out as it came, for as long as it is not changed.
+//! another way than here goes out as it came, for as long as it is not changed. A file's text is read
+//! by [`parse`] and written by [`to_text`]: with serde alone, numbers would lose digits.
 
+mod numbers;
 mod output;
 mod read;
+mod scan;
 mod text;
 mod write;
 
+pub use numbers::{parse, to_lines, to_text};
 pub use read::{BadFile, read};
 pub use write::write;
 

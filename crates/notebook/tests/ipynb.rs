@@ -7,7 +7,7 @@
     reason = "a test that cannot set itself up has failed"
 )]
 
-use notebook::ipynb::{BadFile, read, write};
+use notebook::ipynb::{BadFile, parse, read, to_text, write};
 use notebook::{ArtifactRef, CellId, CellType, Notebook, NotebookEvent, Output};
 use serde_json::{Map, Value, json};
 
@@ -144,6 +144,124 @@ fn other_formats_and_other_shapes_are_refused_with_what_is_wrong() {
     assert!(shape(json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}})).contains("cells"));
     assert!(shape(file(json!([1]))).contains("cells[0]"));
     assert!(shape(file(json!([{"cell_type": "code", "source": 1}]))).contains("cells[0].source"));
+}
+
+/// A file whose text says so, and the same after it was a notebook.
+fn text_round_trip(text: &str) -> (String, String) {
+    let file = parse(text).unwrap();
+    let after = round_trip(&Value::Object(file.clone()));
+    (to_text(&file), to_text(after.as_object().unwrap()))
+}
+
+#[test]
+fn numbers_that_python_writes_are_where_they_were() {
+    let number = "123456789012345678901234567890";
+    let text = format!(
+        r#"{{"nbformat": 4, "nbformat_minor": 5, "metadata": {{"title": NaN, "low": -Infinity}}, "more": [{number}], "cells": [
+            {{"cell_type": "code", "id": "a", "metadata": {{"big": {number}}}, "source": ["x"], "execution_count": 1, "outputs": [
+                {{"output_type": "display_data", "data": {{"application/json": {{"y": [1, NaN, 1e400]}}, "text/plain": ["x"]}}, "metadata": {{"n": Infinity}}}},
+                {{"output_type": "execute_result", "execution_count": {number}, "data": {{"application/vnd.plotly.v1+json": NaN}}, "metadata": {{}}}},
+                {{"output_type": "stream", "name": "stdout", "text": NaN}},
+                {{"output_type": "error", "ename": "E", "evalue": NaN, "traceback": [-0]}}
+            ]}},
+            {{"cell_type": "markdown", "id": NaN, "metadata": {{}}, "source": [], "attachments": {{"a": {number}}}}}
+        ]}}"#
+    );
+    let (before, after) = text_round_trip(&text);
+    assert_eq!(before.matches("NaN").count(), 6);
+    assert_eq!(after, before);
+    let notebook = opened(&Value::Object(parse(&text).unwrap()));
+    assert_eq!(notebook.title, "", "a number is no title");
+    for (part, told) in [
+        (r#""cell_type": NaN, "source": """#, "cells[0].cell_type"),
+        (r#""cell_type": "code", "source": NaN"#, "cells[0].source"),
+        (
+            r#""cell_type": "code", "source": ["a", NaN]"#,
+            "cells[0].source",
+        ),
+    ] {
+        let text = format!(
+            r#"{{"nbformat": 4, "nbformat_minor": 5, "metadata": {{}}, "cells": [{{{part}}}]}}"#
+        );
+        let refused = read(&parse(&text).unwrap());
+        assert_eq!(refused, Err(BadFile::Shape(told.to_owned())));
+    }
+}
+
+#[test]
+fn text_that_looks_like_a_held_number_is_text_wherever_ward_reads_or_writes_it() {
+    let odd = "\u{2063}\u{2062}NaN";
+    let line = format!("{odd}\n");
+    let file = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {"title": odd}, "cells": [
+        {"cell_type": "code", "id": "a", "metadata": {"m": odd}, "source": [line, odd], "execution_count": 1, "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": [line, odd]},
+            {"output_type": "display_data", "data": {"text/plain": [odd], "x/y": odd, "application/json": [odd]}, "metadata": {"m": odd}},
+            {"output_type": "error", "ename": odd, "evalue": odd, "traceback": [odd]},
+        ]},
+        {"cell_type": odd, "id": "b", "metadata": {}, "source": odd},
+    ]});
+    let (before, after) = text_round_trip(&file.to_string());
+    assert_eq!(before, file.to_string());
+    assert_eq!(after, before);
+    let notebook = opened(&Value::Object(parse(&before).unwrap()));
+    assert_eq!(notebook.title, odd);
+    let both = format!("{line}{odd}");
+    let cells = notebook.cells();
+    assert_eq!([&*cells[0].source, &*cells[1].source], [&*both, odd]);
+    let terminal = |text: &str| {
+        serde_json::from_value::<Output>(
+            json!({"type": "terminal", "stream": "stdout", "text": text}),
+        )
+    };
+    assert_eq!(cells[0].outputs[0], terminal(&both).unwrap());
+
+    // What is written and printed here is no more a number than what came with a file.
+    let mut notebook = opened(&self::file(json!([
+        {"cell_type": "code", "id": "a", "metadata": {}, "source": [], "execution_count": null, "outputs": []},
+    ])));
+    let bundle = json!({"data": {"text/html": {"inline": odd}, "image/png": {"inline": odd}}});
+    for event in [
+        json!({"kind": "cell.source", "cell_id": "a", "source": both}),
+        json!({"kind": "output.imported", "cell_id": "a", "outputs": [
+            {"type": "terminal", "stream": "stdout", "text": both},
+            {"type": "display", "bundle": bundle},
+            {"type": "error", "name": odd, "value": odd, "traceback": [odd]},
+            {"type": "markdown", "text": odd},
+        ]}),
+    ] {
+        notebook.take(&serde_json::from_value(event).unwrap(), None);
+    }
+    let out = serde_json::from_str::<Value>(&to_text(&write(&notebook, &|_| None))).unwrap();
+    let cell = &out["cells"][0];
+    assert_eq!(cell["source"], json!([line, odd]));
+    assert_eq!(
+        cell["outputs"],
+        json!([
+            {"output_type": "stream", "name": "stdout", "text": [line, odd]},
+            {"output_type": "display_data", "data": {"text/html": [odd], "image/png": odd}, "metadata": {}},
+            {"output_type": "error", "ename": odd, "evalue": odd, "traceback": [odd]},
+            {"output_type": "display_data", "data": {"text/markdown": [odd]}, "metadata": {}},
+        ])
+    );
+}
+
+#[test]
+fn an_artifact_of_json_keeps_its_numbers() {
+    let artifact = json!({"digest": format!("sha256:{}", "ab".repeat(32)), "size": 3, "media_type": "application/json"});
+    let mut notebook = opened(&file(json!([
+        {"cell_type": "code", "id": "a", "metadata": {}, "source": [], "execution_count": null, "outputs": []},
+    ])));
+    let shown = json!({"kind": "output.imported", "cell_id": "a", "outputs": [
+        {"type": "display", "bundle": {"data": {"application/json": {"artifact": artifact}}}},
+    ]});
+    notebook.take(&serde_json::from_value(shown).unwrap(), None);
+    let text = |bytes: &str| {
+        let resolve = |_: &ArtifactRef| Some(bytes.as_bytes().to_vec());
+        to_text(&write(&notebook, &resolve))
+    };
+    assert!(text("[NaN, 1e400]").contains(r#"{"application/json":[NaN,1e400]}"#));
+    let no_json = text("\u{2063}\u{2062}NaN, 1").replace(['\u{2063}', '\u{2062}'], "_");
+    assert!(no_json.contains(r#"{"application/json":"__NaN, 1"}"#));
 }
 
 #[test]

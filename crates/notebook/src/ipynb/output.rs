@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::numbers::{self, held};
 use super::text::{is_json, is_lines, joined, split};
 use crate::bundle::{ArtifactRef, Bundle, Media};
 use crate::event::StreamKind;
@@ -48,7 +49,7 @@ fn shown(raw: &Map<String, Value>) -> Option<Output> {
         }),
         "error" => {
             let lines = raw.get("traceback")?.as_array()?.iter();
-            let lines: Option<Vec<&str>> = lines.map(Value::as_str).collect();
+            let lines: Option<Vec<&str>> = lines.map(numbers::text).collect();
             Some(Output::Error {
                 name: text("ename")?,
                 value: text("evalue")?,
@@ -106,9 +107,9 @@ pub(super) fn write(output: &Output, resolve: Resolve<'_>) -> Value {
             traceback,
         } => json!({
             "output_type": "error",
-            "ename": name,
-            "evalue": value,
-            "traceback": traceback,
+            "ename": held(name),
+            "evalue": held(value),
+            "traceback": traceback.iter().map(|line| held(line)).collect::<Value>(),
         }),
         Output::Markdown { text } => json!({
             "output_type": "display_data",
@@ -129,6 +130,7 @@ fn data(bundle: &Bundle, resolve: Resolve<'_>) -> Value {
     for (media_type, media) in &bundle.data {
         let value = match media {
             Media::Inline(Value::String(text)) if is_lines(media_type) => split(text),
+            Media::Inline(Value::String(text)) if !is_json(media_type) => held(text),
             Media::Inline(value) => value.clone(),
             Media::Artifact(artifact) => match resolve(artifact) {
                 Some(bytes) => inlined(media_type, bytes),
@@ -143,9 +145,7 @@ fn data(bundle: &Bundle, resolve: Resolve<'_>) -> Value {
 fn inlined(media_type: &str, bytes: Vec<u8>) -> Value {
     let is_text = is_lines(media_type) || is_json(media_type);
     match String::from_utf8(bytes) {
-        Ok(text) if is_json(media_type) => {
-            serde_json::from_str(&text).unwrap_or(Value::String(text))
-        }
+        Ok(text) if is_json(media_type) => numbers::value(&text).unwrap_or_else(|_| held(&text)),
         Ok(text) if is_text => split(&text),
         Ok(text) => Value::String(STANDARD.encode(text)),
         Err(error) => Value::String(STANDARD.encode(error.into_bytes())),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::text::{joined, split};
-use super::{OURS, output};
+use super::{OURS, numbers, output};
 use crate::cell::CellType;
 use crate::depth::MAX_DEPTH;
 use crate::event::{CellCreated, Imported, NotebookEvent, NotebookMade};
@@ -15,6 +15,19 @@ use crate::place::Place;
 /// Why a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadFile {
+    /// It is no JSON.
+    #[error("The file is no JSON: line {line}, column {column}: {why}.")]
+    NoJson {
+        /// In which line it goes on in another way, counted from 1.
+        line: usize,
+        /// At which character of the line, counted from 1.
+        column: usize,
+        /// What is wrong there.
+        why: String,
+    },
+    /// It is JSON, and not an object.
+    #[error("The file is JSON, but not an object, which a notebook is.")]
+    NoObject,
     /// Another format.
     #[error(
         "This is no notebook of format 4, but {0}. `jupyter nbconvert --to notebook` makes one of it."
@@ -30,7 +43,8 @@ pub enum BadFile {
     Deep(String),
 }
 
-/// The events that make a notebook of a file, the first being that it was made.
+/// The events that make a notebook of a file, the first being that it was made. The file is as
+/// [`parse`](super::parse) reads it.
 pub fn read(file: &Map<String, Value>) -> Result<Vec<NotebookEvent>, BadFile> {
     match file.get("nbformat").and_then(Value::as_u64) {
         Some(4) => {}
@@ -46,7 +60,7 @@ pub fn read(file: &Map<String, Value>) -> Result<Vec<NotebookEvent>, BadFile> {
     };
     let cells = file.get("cells").and_then(Value::as_array);
     let cells = cells.ok_or_else(|| shape("cells"))?;
-    let title = metadata.get("title").and_then(Value::as_str);
+    let title = metadata.get("title").and_then(numbers::text);
     let mut events = vec![NotebookEvent::NotebookMade(NotebookMade {
         title: title.unwrap_or_default().chars().take(200).collect(),
         nbformat_minor: minor,
@@ -102,7 +116,7 @@ fn read_cell(
     }
     let ours = metadata.get(OURS).and_then(|said| said.get("cell_type"));
     let cell_type = match (
-        cell.get("cell_type").and_then(Value::as_str),
+        cell.get("cell_type").and_then(numbers::text),
         ours.and_then(Value::as_str),
     ) {
         (Some("code"), Some("sql")) => CellType::Sql,
@@ -111,12 +125,12 @@ fn read_cell(
         (Some("markdown"), _) => CellType::Markdown,
         (Some("raw"), _) => CellType::Raw,
         (Some(other), _) => {
-            extra.insert("cell_type".to_owned(), other.into());
+            extra.insert("cell_type".to_owned(), numbers::held(other));
             CellType::Raw
         }
         (None, _) => return Err(shape("cell_type")),
     };
-    let given = cell.get("id").and_then(Value::as_str);
+    let given = cell.get("id").and_then(numbers::text);
     let usable = given.filter(|id| !taken.contains(*id));
     let cell_id = match usable.and_then(|id| CellId::new(id).ok()) {
         Some(id) => id,

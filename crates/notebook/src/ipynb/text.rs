@@ -2,18 +2,19 @@
 
 use serde_json::Value;
 
+use super::numbers::{held, text};
+
 /// The text, whichever way it is written.
 pub(super) fn joined(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(lines) => lines.iter().map(Value::as_str).collect(),
-        _ => None,
+        Value::Array(lines) => lines.iter().map(text).collect(),
+        other => text(other).map(ToOwned::to_owned),
     }
 }
 
 /// Line by line, each with its end.
 pub(super) fn split(text: &str) -> Value {
-    text.split_inclusive('\n').collect()
+    text.split_inclusive('\n').map(held).collect()
 }
 
 /// Whether a medium is JSON itself, and not text about something.

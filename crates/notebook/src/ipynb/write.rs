@@ -8,7 +8,8 @@ use crate::bundle::ArtifactRef;
 use crate::cell::{Cell, CellType};
 use crate::notebook::Notebook;
 
-/// A notebook as a file. `resolve` has the bytes of artifacts, which a file carries itself.
+/// A notebook as a file, for [`to_text`](super::to_text). `resolve` has the bytes of artifacts, which
+/// a file carries itself.
 #[must_use]
 pub fn write(
     notebook: &Notebook,
