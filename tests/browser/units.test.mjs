@@ -16,8 +16,8 @@ async function load(...modules) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
-const { parser, Lines, readDiff, pieces, plain, Growing, safeLink, fold, empty, openAsks, find, skillWords, wants, actorName } =
-  await load("api/sse", "model/ansi", "text/diff", "text/visible", "markdown/blocks", "model/conversation", "model/place", "text/words");
+const { parser, Lines, readDiff, pieces, plain, Growing, safeLink, fold, empty, openAsks, find, skillWords, wants, actorName, readable } =
+  await load("api/sse", "model/ansi", "text/diff", "text/visible", "markdown/blocks", "model/conversation", "model/place", "text/words", "text/json");
 
 test("every action that a role may do is told in plain words", async () => {
   const { components } = JSON.parse(await readFile(join(ui, "openapi.json"), "utf8"));
@@ -101,6 +101,15 @@ test("what hides or turns text around is shown by its name", () => {
   assert.deepEqual(pieces("a\u202eb"), [{ text: "a", escaped: false }, { text: "U+202E", escaped: true }, { text: "b", escaped: false }]);
   assert.equal(plain("\u0000\u001b\u200b\ufeff\u{e0041}"), "[␀][␛][U+200B][U+FEFF][U+E0041]");
   assert.equal(plain("tab\tline\n日本語 é"), "tab\tline\n日本語 é");
+});
+
+test("numbers that JavaScript does not hold are shown as they are written, and strings as strings", () => {
+  const held = (written) => `\u2063\u2062${written}`;
+  const value = { a: [held("NaN"), held("-Infinity"), held("123456789012345678901234567890"), 1], b: "NaN", c: held("NaN, 1"), d: `"${held("NaN")}` };
+  assert.equal(
+    readable(value),
+    `{\n  "a": [\n    NaN,\n    -Infinity,\n    123456789012345678901234567890,\n    1\n  ],\n  "b": "NaN",\n  "c": "${held("NaN, 1")}",\n  "d": "\\"${held("NaN")}"\n}`,
+  );
 });
 
 test("Markdown that grows is read as if it had been there at once", () => {

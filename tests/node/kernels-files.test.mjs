@@ -2,6 +2,7 @@
 // their first cell to their last, and nothing of them lost.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -65,4 +66,33 @@ test("what is not run goes through Ward byte for byte: widgets, attachments, raw
     assert.equal(ran.code, 0, ran.stderr);
     assert.deepEqual(JSON.parse(await readFile(join(at.workspace, "out.ipynb"), "utf8")), empty, name);
   }
+});
+
+test("numbers that Python writes and JSON does not have, or no float holds, are in the file as they were", limit, async (t) => {
+  const at = await place(t);
+  const numbers = "[123456789012345678901234567890, -123456789012345678901234567890, 18446744073709551616, 1e400, NaN, Infinity, -Infinity, 9007199254740993]";
+  // Two characters that nobody sees, which is how Ward holds such numbers: in a file they are text.
+  const text = String.raw`["NaN", "\u2063\u2062NaN", "\u2063\u2062\"\u2063\u2062NaN"]`;
+  const shown = `{"output_type": "display_data", "data": {"application/vnd.plotly.v1+json": {"y": ${numbers}}, "text/plain": ${text}}, "metadata": {"n": NaN}}`;
+  const before = `{"cells": [
+    {"cell_type": "code", "id": "a", "metadata": {"numbers": ${numbers}, "text": ${text}}, "source": [], "execution_count": 1, "outputs": [${shown}]},
+    {"cell_type": "markdown", "id": "b", "metadata": {"n": -Infinity}, "source": ${text}}
+  ], "metadata": {"numbers": ${numbers}}, "nbformat": 4, "nbformat_minor": 5}`;
+  await writeFile(join(at.workspace, "in.ipynb"), before);
+  const ran = await ward(t, at, ["notebook", "run", "in.ipynb", "--out", "out.ipynb", "--kernel", "echo"]).done;
+  assert.equal(ran.code, 0, ran.stderr);
+  const after = await readFile(join(at.workspace, "out.ipynb"), "utf8");
+  const lines = (depth) => numbers.replace(/[\[ ]+/g, (found) => `${found.trim()}\n${" ".repeat(depth + 1)}`).replace("]", `\n${" ".repeat(depth)}]`);
+  for (const [name, depth] of [["y", 7], ["numbers", 4], ["numbers", 2]]) assert.ok(after.includes(`"${name}": ${lines(depth)}`), after);
+  // Python's own reader sees no difference. It compares what is written anew, because NaN equals nothing.
+  const compare = "import json, sys\na, b = (json.dumps(json.load(open(name)), sort_keys=True) for name in sys.argv[1:])\nassert a == b, (a, b)";
+  const compared = spawnSync("python3", ["-I", "-c", compare, "in.ipynb", "out.ipynb"], { cwd: at.workspace, encoding: "utf8" });
+  assert.equal(compared.status, 0, compared.stderr);
+});
+
+test("a file that is no JSON is named, with the place where it is none", limit, async (t) => {
+  const at = await place(t);
+  await writeFile(join(at.workspace, "in.ipynb"), '{"cells": [NaN],\n "metadata": None}');
+  const ran = await ward(t, at, ["notebook", "run", "in.ipynb", "--kernel", "echo"]).done;
+  assert.deepEqual([ran.code, ran.stderr], [1, "ward: in.ipynb is no notebook: The file is no JSON: line 2, column 14: expected value.\n"]);
 });

@@ -38,10 +38,10 @@ pub use agents::{Agents, NewAgent};
 pub use artifacts::{Artifacts, MAX_ARTIFACT};
 pub use beside::Beside;
 pub use book::{Book, Passing};
-pub use notebooks::{Notebooks, Options};
+pub use notebooks::{MAX_FILE, Notebooks, Options};
 pub use wire::{
     AgentInfo, AgentList, Announced, Appended, CommsDropped, Compacted, FetchInput, Input,
-    KernelInfo, NotebookInfo, NotebookList, NotebookState, NumberedComm, PostComms, PostEvents,
-    PostInput, PostNotebook, PostNotebookAgent, PostNotebookRuntime, PostPresence, Present,
-    TakenComms, ToldComm, ToldComms,
+    KernelInfo, NotebookFile, NotebookInfo, NotebookList, NotebookState, NumberedComm, PostComms,
+    PostEvents, PostInput, PostNotebook, PostNotebookAgent, PostNotebookRuntime, PostPresence,
+    Present, TakenComms, ToldComm, ToldComms,
 };

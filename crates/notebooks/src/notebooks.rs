@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gate::runtime::Elsewhere;
 use gate::{Actor, Gate};
-use notebook::{ArtifactRef, NotebookEvent, NotebookMade, Removed, SessionId, Termination};
+use notebook::{ArtifactRef, NotebookEvent, NotebookMade, Removed, SessionId, Termination, ipynb};
 use protocol::runtime::RuntimeInfo;
 use protocol::{ErrorKind, Failure};
 use store::{Append, Seq, Store};
@@ -20,13 +20,15 @@ use crate::book::{Book, WARD, lock};
 use crate::index::{self, Known, Line};
 use crate::log::{Log, written};
 use crate::wire::{
-    Announced, Appended, Compacted, FetchInput, Input, NotebookInfo, PostComms, PostEvents,
-    PostInput, PostNotebook, PostNotebookRuntime, TakenComms,
+    Announced, Appended, Compacted, FetchInput, Input, NotebookFile, NotebookInfo, PostComms,
+    PostEvents, PostInput, PostNotebook, PostNotebookRuntime, TakenComms,
 };
 use crate::{drive, place};
 
 /// Notebooks of one person.
 const MAX_NOTEBOOKS: usize = 10_000;
+/// How large the text of a file can be.
+pub const MAX_FILE: usize = 8 * 1024 * 1024;
 
 /// How notebooks are kept.
 #[derive(Debug, Clone)]
@@ -559,10 +561,14 @@ fn session_id(text: &str) -> Result<SessionId, Failure> {
 }
 
 /// What a file amounts to.
-fn read_file(
-    file: &serde_json::Map<String, serde_json::Value>,
-) -> Result<Vec<NotebookEvent>, Failure> {
-    notebook::ipynb::read(file).map_err(|error| {
+fn read_file(file: &NotebookFile) -> Result<Vec<NotebookEvent>, Failure> {
+    let text = file.text();
+    if text.len() > MAX_FILE {
+        let most = format!("A notebook's file has at most {} MiB.", MAX_FILE >> 20);
+        return Err(Failure::new(ErrorKind::TooLarge, most).with("field", "ipynb"));
+    }
+    let events = ipynb::parse(&text).and_then(|file| ipynb::read(&file));
+    events.map_err(|error| {
         Failure::new(ErrorKind::InvalidParams, error.to_string()).with("field", "ipynb")
     })
 }

@@ -1,9 +1,11 @@
 //! What is asked and answered over HTTP.
 
+use std::borrow::Cow;
+
 use notebook::{Capabilities, Comm, ExecutionId, Notebook, NotebookEvent, Presence, SessionId};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 /// Body of `POST /notebooks`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,8 +18,49 @@ pub struct PostNotebook {
     pub workspace: Option<String>,
     /// Who else may use it, by name.
     pub people: Vec<String>,
-    /// A whole `.ipynb` file, format 4, that it begins with.
-    pub ipynb: Option<Map<String, Value>>,
+    /// A whole `.ipynb` file, format 4, that it begins with: the object that it is, or its text as a
+    /// string. As text it may have `NaN` and `Infinity`, as Python writes them.
+    pub ipynb: Option<NotebookFile>,
+}
+
+/// A whole `.ipynb` file, as it came: what is read in between would lose digits of numbers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NotebookFile(Box<RawValue>);
+
+impl NotebookFile {
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        let came = self.0.get();
+        match came.starts_with('"').then(|| serde_json::from_str(came)) {
+            Some(Ok(text)) => Cow::Owned(text),
+            // A string that is none is no file either, and whoever reads it says why.
+            Some(Err(_)) | None => Cow::Borrowed(came),
+        }
+    }
+}
+
+impl PartialEq for NotebookFile {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl JsonSchema for NotebookFile {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("NotebookFile")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{"type": "object", "additionalProperties": true}, {"type": "string"}],
+        })
+    }
 }
 
 /// A notebook, as it is listed.

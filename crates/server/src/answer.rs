@@ -22,6 +22,11 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
             (failed, body.to_vec())
         }
     };
+    written(status, body)
+}
+
+/// An answer that is JSON already.
+pub(crate) fn written(status: StatusCode, body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -9,6 +9,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use notebooks::MAX_FILE;
 use protocol::{ErrorKind, Failure};
 use serde::de::DeserializeOwned;
 
@@ -16,6 +17,9 @@ use crate::failure::HttpFailure;
 
 /// How large a body can be.
 const MAX_BODY: usize = 8 * 1024 * 1024;
+/// The same with the text of a notebook's file in it: as a string it has a backslash before each of
+/// its quotes and instead of each end of a line, so that it is twice as large at most.
+pub(crate) const MAX_WITH_FILE: usize = 2 * MAX_FILE + 1024 * 1024;
 /// How long a body has to arrive.
 const ARRIVAL: Duration = Duration::from_secs(30);
 /// How much of a body that is too large is still taken, and for how long, so that its sender gets to
@@ -25,9 +29,9 @@ const DRAIN: Duration = Duration::from_secs(3);
 
 /// A body in JSON. Refuses another content type (415), one that is too large (413), too slow (408),
 /// no JSON or not what is asked for (400).
-pub(crate) struct Json<T>(pub(crate) T);
+pub(crate) struct Json<T, const MAX: usize = MAX_BODY>(pub(crate) T);
 
-impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+impl<S: Sync, T: DeserializeOwned, const MAX: usize> FromRequest<S> for Json<T, MAX> {
     type Rejection = HttpFailure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, HttpFailure> {
@@ -35,14 +39,14 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         if !parts.headers.get(CONTENT_TYPE).is_some_and(is_json) {
             return Err(not_json());
         }
-        let bytes = read(&parts.headers, body).await?;
+        let bytes = read::<MAX>(&parts.headers, body).await?;
         let mut reader = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let path = error.path().to_string();
             let error = error.into_inner();
             if !error.is_data() {
                 let hint = match is_no_number(&bytes, &error) {
-                    true => " `NaN` and `Infinity` are no JSON, though Python writes them: put null or a text in their place.",
+                    true => " `NaN` and `Infinity` are no JSON, though Python writes them. A notebook's file with them can be sent as a string, which is its text; elsewhere put null or a text in their place.",
                     false => "",
                 };
                 return Failure::new(
@@ -118,15 +122,15 @@ fn not_json() -> HttpFailure {
     )
 }
 
-async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, HttpFailure> {
+async fn read<const MAX: usize>(headers: &HeaderMap, body: Body) -> Result<Bytes, HttpFailure> {
     let announced = headers
         .get(CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<usize>().ok())
         .unwrap_or_default();
     let mut pieces = body.into_data_stream();
     let arrived = async {
-        let mut body = Vec::with_capacity(announced.min(MAX_BODY));
-        while announced <= MAX_BODY
+        let mut body = Vec::with_capacity(announced.min(MAX));
+        while announced <= MAX
             && let Some(piece) = pieces.next().await
         {
             let piece = piece.map_err(|error| {
@@ -136,12 +140,12 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, HttpFailure> {
                 )
             })?;
             body.extend_from_slice(&piece);
-            if body.len() > MAX_BODY {
-                return Err(too_large());
+            if body.len() > MAX {
+                return Err(too_large(MAX));
             }
         }
-        if announced > MAX_BODY {
-            return Err(too_large());
+        if announced > MAX {
+            return Err(too_large(MAX));
         }
         Ok(body.into())
     };
@@ -171,10 +175,10 @@ async fn drain(mut pieces: BodyDataStream) {
     let _ = tokio::time::timeout(DRAIN, taken).await;
 }
 
-fn too_large() -> HttpFailure {
+fn too_large(most: usize) -> HttpFailure {
     HttpFailure::new(
         ErrorKind::TooLarge,
-        format!("The body is larger than {} MiB.", MAX_BODY >> 20),
+        format!("The body is larger than {} MiB.", most >> 20),
     )
 }
 

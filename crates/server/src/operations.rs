@@ -279,7 +279,7 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
             .json::<Appended>(200, "They are there")
             .fails(&[409, 422, 503]),
         get("/notebooks/{id}/ipynb", "getNotebookFile", Actors, notebooks::file::<S>)
-            .summary("A notebook as an `.ipynb` file of format 4")
+            .summary("A notebook as an `.ipynb` file of format 4. It may have `NaN` and `Infinity` where the file had that it came from")
             .json::<serde_json::Map<String, serde_json::Value>>(200, "The file"),
         post("/notebooks/{id}/compact", "compactNotebook", Persons, notebooks::compact::<S>)
             .summary("Drop the events of a notebook so far; what they amount to is kept")

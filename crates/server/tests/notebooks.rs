@@ -65,11 +65,120 @@ async fn a_file_with_a_number_that_json_does_not_have_says_where_it_is_and_what_
             "{told}"
         );
         assert!(
-            told.ends_with("put null or a text in their place."),
+            told.ends_with("A notebook's file with them can be sent as a string, which is its text; elsewhere put null or a text in their place."),
             "{told}"
         );
     }
     let other = "{\"ipynb\": {\"nbformat\": 4,\n \"x\": None}}";
     let answer = ward.send("POST", "/notebooks", &headers, other).await;
     assert!(!answer.body.contains("NaN"), "{}", answer.body);
+}
+
+const NUMBERS: &str =
+    "[123456789012345678901234567890,-123456789012345678901234567890,1e400,18446744073709551615]";
+
+/// Text that begins as a number does that is held as a string.
+const TEXT: &str = "\u{2063}\u{2062}NaN";
+
+#[tokio::test]
+async fn a_file_goes_out_with_the_numbers_it_came_with_as_an_object_and_as_text() {
+    let ward = Ward::start().await;
+    let bearer = format!("Bearer {}", ward.token);
+    let headers = [("authorization", &*bearer), JSON];
+    let python = NUMBERS.replace(']', ",NaN,Infinity,-Infinity]");
+    let file = |numbers: &str| {
+        let shown = format!(
+            r#"{{"data":{{"application/json":{numbers}}},"metadata":{{}},"output_type":"display_data"}}"#
+        );
+        let cell = format!(
+            r#"{{"cell_type":"code","execution_count":null,"id":"a","metadata":{{"n":{numbers}}},"outputs":[{shown}],"source":["{TEXT}"]}}"#
+        );
+        format!(
+            r#"{{"cells":[{cell}],"metadata":{{"n":{numbers}}},"nbformat":4,"nbformat_minor":5}}"#
+        )
+    };
+    let bodies = [
+        (NUMBERS, format!("{{\"ipynb\": {}}}", file(NUMBERS))),
+        (&*python, json!({"ipynb": file(&python)}).to_string()),
+    ];
+    for (numbers, body) in bodies {
+        let made = ward.send("POST", "/notebooks", &headers, body).await;
+        assert_eq!(made.status, 201, "{}", made.body);
+        let path = format!("/notebooks/{}/ipynb", made.json()["id"].as_str().unwrap());
+        let out = ward.get(&path, &ward.token).await;
+        assert_eq!((out.status, out.body), (200, file(numbers)));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_file_is_refused_with_the_place_where_it_is_none() {
+    let ward = Ward::start().await;
+    for (file, told) in [
+        (
+            json!(""),
+            "The file is no JSON: line 1, column 1: EOF while parsing a value.",
+        ),
+        (
+            json!("{\"a\": NaN,\n \"b\": None}"),
+            "The file is no JSON: line 2, column 7: expected value.",
+        ),
+        (
+            json!("[NaN]"),
+            "The file is JSON, but not an object, which a notebook is.",
+        ),
+        (
+            json!(7),
+            "The file is JSON, but not an object, which a notebook is.",
+        ),
+    ] {
+        let answer = ward
+            .post("/notebooks", &ward.token, &json!({"ipynb": file}))
+            .await;
+        assert_eq!(answer.failure(), (400, "invalid_params".into()));
+        let answer = answer.json();
+        assert_eq!(
+            (&answer["error"], &answer["field"]),
+            (&json!(told), &json!("ipynb"))
+        );
+    }
+    let deep = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    for body in [
+        json!({"ipynb": deep}).to_string(),
+        format!("{{\"ipynb\": {deep}}}"),
+    ] {
+        let bearer = format!("Bearer {}", ward.token);
+        let headers = [("authorization", &*bearer), JSON];
+        let answer = ward.send("POST", "/notebooks", &headers, body).await;
+        assert_eq!(
+            answer.failure(),
+            (400, "invalid_params".into()),
+            "{}",
+            answer.body
+        );
+    }
+    // An empty one needs no file.
+    let nothing = json!({"ipynb": null});
+    let answer = ward.post("/notebooks", &ward.token, &nothing).await;
+    assert_eq!(answer.status, 201);
+}
+
+#[tokio::test]
+async fn a_file_of_8_mib_is_taken_however_much_of_it_is_escaped_and_a_larger_one_is_not() {
+    let ward = Ward::start().await;
+    let file = |bytes: usize| {
+        let around = r#"{"nbformat":4,"nbformat_minor":5,"cells":[],"metadata":{}}"#;
+        let lines = "\n".repeat(bytes - around.len());
+        json!({"ipynb": format!("{around}{lines}")})
+    };
+    let most = 8 << 20;
+    let answer = ward.post("/notebooks", &ward.token, &file(most)).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let answer = ward.post("/notebooks", &ward.token, &file(most + 1)).await;
+    assert_eq!(answer.failure(), (413, "too_large".into()));
+    assert_eq!(
+        answer.json()["error"],
+        "A notebook's file has at most 8 MiB."
+    );
+    let answer = ward.post("/notebooks", &ward.token, &file(2 * most)).await;
+    assert_eq!(answer.failure(), (413, "too_large".into()));
 }

@@ -121,6 +121,12 @@ impl Client {
         self.call(Method::GET, path, None::<&()>).await
     }
 
+    /// Asks for something, and takes it as it is written.
+    pub(crate) async fn text(&self, path: &str) -> anyhow::Result<String> {
+        let bytes = self.bytes(Method::GET, path, Body::empty()).await?;
+        String::from_utf8(bytes).context("Ward's answer is no text")
+    }
+
     /// Sends something.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
@@ -185,9 +191,14 @@ impl Client {
             Some(body) => Body::from(serde_json::to_vec(body)?),
             None => Body::empty(),
         };
+        let bytes = self.bytes(method, path, body).await?;
+        serde_json::from_slice(&bytes).context("Ward's answer is not what was expected")
+    }
+
+    async fn bytes(&self, method: Method, path: &str, body: Body) -> anyhow::Result<Vec<u8>> {
         let response = checked(self.send(method, path, body).await?).await?;
         let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await?;
-        serde_json::from_slice(&bytes).context("Ward's answer is not what was expected")
+        Ok(bytes.into())
     }
 
     async fn send(&self, method: Method, path: &str, body: Body) -> anyhow::Result<Response<Body>> {

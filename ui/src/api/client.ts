@@ -11,18 +11,13 @@ import type {
 /** What may be left out of a body, may be left out here. */
 type Loose<T, Needed extends keyof T> = Pick<T, Needed> & Partial<Omit<T, Needed>>;
 
-/** A body that is JSON already. */
-class Written {
-  constructor(readonly text: string) {}
-}
-
 async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
   let response: Response;
   try {
     response = await ask(path, {
       method,
       headers: body === undefined ? {} : { "content-type": "application/json" },
-      body: body === undefined ? undefined : body instanceof Written ? body.text : JSON.stringify(body),
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
     throw unreachable();
@@ -71,8 +66,8 @@ export const api = {
 
   notebooks: () => call<NotebookList>("GET", "/notebooks"),
   makeNotebook: (asked: { title?: string }) => call<NotebookInfo>("POST", "/notebooks", asked),
-  /** One from a file, which has to be JSON. It is sent as it is written: read and written anew here, its large numbers would lose digits. */
-  openNotebook: (title: string, ipynb: string) => call<NotebookInfo>("POST", "/notebooks", new Written(`{"title":${JSON.stringify(title)},"ipynb":${ipynb}}`)),
+  /** One from a file, by its text: read and written anew here, its large numbers would lose digits. */
+  openNotebook: (title: string, ipynb: string) => call<NotebookInfo>("POST", "/notebooks", { title, ipynb }),
   kernels: (notebook: string) => call<AgentList>("GET", `/notebooks/${id(notebook)}/agents`),
   startKernel: (notebook: string, kernel: string) => call<AgentInfo>("POST", `/notebooks/${id(notebook)}/agents`, { kernel }),
   stopKernel: (notebook: string, agent: string) => call<unknown>("DELETE", `/notebooks/${id(notebook)}/agents/${id(agent)}`),

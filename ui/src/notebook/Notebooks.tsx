@@ -2,12 +2,12 @@
 
 import { useRef, useState } from "react";
 import { api } from "../api/client";
+import { sentence } from "../api/failure";
 import type { NotebookInfo } from "../api/schema";
 import { Dialog } from "../components/Dialog";
 import { complain } from "../model/announce";
 import { address, go } from "../model/route";
 import { Asked } from "../model/ward";
-import { notJson } from "../text/json";
 import { plain } from "../text/visible";
 import { ago, baseName } from "../text/words";
 
@@ -26,10 +26,10 @@ export function Notebooks() {
     }
   };
   const read = async (chosen: File) => {
-    const text = await chosen.text();
-    const why = notJson(text);
-    if (why !== undefined) return complain(`${chosen.name} is no notebook: ${why}`);
-    await show(api.openNotebook(chosen.name.replace(/\.ipynb$/, "").slice(0, 200), text));
+    const opened = api.openNotebook(chosen.name.replace(/\.ipynb$/, "").slice(0, 200), await chosen.text());
+    await show(opened.catch((error: unknown) => {
+      throw new Error(`${chosen.name} cannot be opened: ${sentence(error)}`);
+    }));
   };
   return (
     <div className="place" tabIndex={0} role="region" aria-label="Notebooks">

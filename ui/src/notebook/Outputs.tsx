@@ -6,6 +6,7 @@ import { Output } from "../components/Output";
 import { Visible } from "../components/Visible";
 import { Markdown } from "../markdown/Markdown";
 import { Lines } from "../model/ansi";
+import { readable } from "../text/json";
 import { bytes } from "../text/words";
 import { Frame } from "./Frame";
 
@@ -32,7 +33,7 @@ function One({ store, output, label }: { store: NotebookStore; output: Shown; la
     case "dropped":
       return <p className="soft small-print">{bytes(output.bytes)} more were not kept.</p>;
     case "kept":
-      return output.shown ? <One store={store} output={output.shown} label={label} /> : <Plain text={JSON.stringify(output.raw, null, 2)} />;
+      return output.shown ? <One store={store} output={output.shown} label={label} /> : <Plain text={readable(output.raw)} />;
   }
 }
 
@@ -60,7 +61,7 @@ function Rich({ store, bundle, label }: { store: NotebookStore; bundle: Bundle; 
 function Content({ store, type, media, label }: { store: NotebookStore; type: string; media: Media; label: string }) {
   if ("artifact" in media) return <Artifact store={store} type={type} artifact={media.artifact} label={label} />;
   const { inline } = media;
-  const text = typeof inline === "string" ? inline : JSON.stringify(inline, null, 2);
+  const text = typeof inline === "string" ? inline : readable(inline);
   if (type === "text/html") return <Frame html={text} label={label} />;
   if (type === "text/markdown") return <Markdown text={text} />;
   // As a picture it can neither run nor fetch anything.

@@ -1,15 +1,8 @@
-/** Why a text is no JSON, in a sentence; nothing where it is. */
-export function notJson(text: string): string | undefined {
-  try {
-    JSON.parse(text);
-    return undefined;
-  } catch {
-    // What stands in a string is none of the numbers that Python writes and JSON does not have.
-    for (const { 0: found, index } of text.matchAll(/"(?:\\.|[^"\\])*"|-?\b(?:NaN|Infinity)\b/g)) {
-      if (found.startsWith('"')) continue;
-      const line = text.slice(0, index).split("\n").length;
-      return `line ${line} has ${found}, which is no JSON, though Python writes it. Put null or a text in its place.`;
-    }
-    return "it cannot be read as JSON.";
-  }
+// Numbers of a notebook's file that JavaScript does not hold either, such as NaN or integers of many
+// digits, are strings here: two characters that nobody sees, and the number as it is written.
+const HELD = /(?<!\\)"\u2063\u2062(NaN|-?Infinity|-?\d[\d.eE+-]*)"/g;
+
+/** JSON line by line, for people to read, with such numbers as they are written. */
+export function readable(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(HELD, "$1");
 }

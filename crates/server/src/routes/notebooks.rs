@@ -10,7 +10,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use notebook::{ArtifactRef, Author, Presence};
+use notebook::{ArtifactRef, Author, Presence, ipynb};
 use notebooks::{
     Book, CommsDropped, FetchInput, MAX_ARTIFACT, NotebookList, NotebookState, PostComms,
     PostEvents, PostInput, PostNotebook, PostNotebookAgent, PostNotebookRuntime, TakenComms,
@@ -22,11 +22,11 @@ use store::{Seq, Store};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::whole;
-use crate::answer::{json, ok};
+use crate::answer::{json, ok, written};
 use crate::app::App;
 use crate::auth::{Caller, Person};
 use crate::connection::Connection;
-use crate::extract::{Id, Json, NoBody, Params};
+use crate::extract::{Id, Json, MAX_WITH_FILE, NoBody, Params};
 use crate::failure::HttpFailure;
 use crate::sse::{self, From, KEEP_ALIVE, Out, Over};
 
@@ -85,7 +85,7 @@ pub(crate) async fn list<S: Store>(State(app): State<Arc<App<S>>>, caller: Calle
 pub(crate) async fn make<S: Store>(
     State(app): State<Arc<App<S>>>,
     Person(caller): Person,
-    Json(asked): Json<PostNotebook>,
+    Json(asked): Json<PostNotebook, MAX_WITH_FILE>,
 ) -> Result<Response, HttpFailure> {
     let notebooks = app.notebooks.clone();
     let info = whole(async move { notebooks.make(&caller.actor, asked).await }).await?;
@@ -145,7 +145,8 @@ pub(crate) async fn file<S: Store>(
         }
     }
     let resolve = |artifact: &ArtifactRef| bytes.get(&artifact.digest).cloned();
-    Ok(ok(&notebook::ipynb::write(&state, &resolve)))
+    let file = ipynb::to_text(&ipynb::write(&state, &resolve));
+    Ok(written(StatusCode::OK, file.into_bytes()))
 }
 
 /// `GET /notebooks/{id}/events`: all that happens, until the notebook is deleted.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use notebook::{NotebookEvent, NotebookMetadata};
+use notebook::{NotebookEvent, NotebookMetadata, ipynb};
 use protocol::ErrorKind;
 use protocol::gate::{Ask, Failed};
 use runtime_native::{
@@ -98,7 +98,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let workspace = workspace::find(args.workspace.as_deref())?;
     let file = read(&args.file)?;
-    let named = file["metadata"]["kernelspec"]["name"].as_str();
+    let named = file
+        .get("metadata")
+        .map(|about| &about["kernelspec"]["name"]);
+    let named = named.and_then(Value::as_str);
     let kernel = args.kernel.clone();
     let kernel = kernel.unwrap_or_else(|| named.unwrap_or("python").to_owned());
     let kernels = match kernel.as_str() {
@@ -120,7 +123,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let notebook = Prepared {
         args,
         workspace,
-        file,
+        // What is only there to be looked at would count against what Ward takes.
+        text: ipynb::to_text(&file),
         kernel,
         kernels,
     };
@@ -171,7 +175,8 @@ impl Signals {
 struct Prepared {
     args: Args,
     workspace: PathBuf,
-    file: Value,
+    /// The file's text.
+    text: String,
     kernel: String,
     kernels: Option<(KernelOptions, Capabilities)>,
 }
@@ -188,7 +193,7 @@ impl Prepared {
         };
         let client = Rc::new(client);
         let title = args.file.file_stem().unwrap_or_default().to_string_lossy();
-        let body = json!({"title": title, "workspace": self.workspace, "ipynb": self.file});
+        let body = json!({"title": title, "workspace": self.workspace, "ipynb": self.text});
         let made: anyhow::Result<Value> = client.post("/notebooks", &body).await;
         let told = match made {
             Ok(made) => {
@@ -245,7 +250,8 @@ impl Prepared {
         };
         if let Some(out) = out {
             let path = format!("/notebooks/{}/ipynb", encoded(id));
-            out.write(&client.get(&path).await?)?;
+            let file = ipynb::parse(&client.text(&path).await?);
+            out.write(&file.context("Ward's answer is not what was expected")?)?;
         }
         Ok(code)
     }
@@ -349,15 +355,16 @@ fn too_large(path: &Path) -> anyhow::Error {
     )
 }
 
-fn read(path: &Path) -> anyhow::Result<Value> {
+fn read(path: &Path) -> anyhow::Result<Map<String, Value>> {
     let told = || format!("{} cannot be read", path.display());
     if std::fs::metadata(path).with_context(told)?.len() > MAX_FILE {
         return Err(too_large(path));
     }
     let bytes = std::fs::read(path).with_context(told)?;
-    let file: Value = serde_json::from_slice(&bytes)
-        .with_context(|| format!("{} is no notebook", path.display()))?;
-    match file["nbformat"].as_u64() {
+    let no_notebook = || format!("{} is no notebook", path.display());
+    let text = String::from_utf8(bytes).with_context(no_notebook)?;
+    let file = ipynb::parse(&text).with_context(no_notebook)?;
+    match file.get("nbformat").and_then(Value::as_u64) {
         Some(4) => Ok(file),
         Some(other) => bail!(
             "{} has the format {other}; Ward reads format 4. `jupyter nbconvert --to notebook` brings it there.",
@@ -389,14 +396,10 @@ impl Out {
         Ok(Self { file, path })
     }
 
-    fn write(mut self, file: &Value) -> anyhow::Result<()> {
+    fn write(mut self, file: &Map<String, Value>) -> anyhow::Result<()> {
         let told = || format!("{} cannot be written", self.path.display());
-        let mut bytes = Vec::new();
-        let style = serde_json::ser::PrettyFormatter::with_indent(b" ");
-        let mut writer = serde_json::Serializer::with_formatter(&mut bytes, style);
-        serde::Serialize::serialize(file, &mut writer)?;
-        bytes.push(b'\n');
-        self.file.write_all(&bytes).with_context(told)?;
+        let text = ipynb::to_lines(file);
+        self.file.write_all(text.as_bytes()).with_context(told)?;
         self.file.persist(&self.path).with_context(told)?;
         Ok(())
     }
