@@ -11,7 +11,8 @@ use store::{Append, Event, Expected, NewEvent, Seq, StoreError, StreamName};
 
 use crate::journal::{Journal, Placed};
 use crate::json;
-use crate::writer::{failed, head, newest};
+use crate::rows::{Rows, head, kind_of, newest};
+use crate::writer::failed;
 
 /// How many heads are remembered.
 const HEADS: usize = 4096;
@@ -48,7 +49,7 @@ impl Newest {
         lookup: &Connection,
         on_the_way: Option<&Sheet>,
     ) -> rusqlite::Result<bool> {
-        let Some(kind) = kind(stream) else {
+        let Some(kind) = kind_of(stream) else {
             return Ok(false);
         };
         if !self.0.contains_key(kind) {
@@ -64,7 +65,7 @@ impl Newest {
     /// These are on the way to the database.
     fn add(&mut self, sheet: &Sheet) {
         for stream in sheet.by_stream.keys() {
-            let newest = kind(stream).and_then(|kind| self.0.get_mut(kind));
+            let newest = kind_of(stream).and_then(|kind| self.0.get_mut(kind));
             if let Some(newest) = newest
                 && newest
                     .as_deref()
@@ -74,11 +75,6 @@ impl Newest {
             }
         }
     }
-}
-
-/// What a stream is, if it is one of many: `action` of `action/4f2a`.
-fn kind(stream: &StreamName) -> Option<&str> {
-    stream.as_str().split_once('/').map(|(kind, _)| kind)
 }
 
 /// What was appended during a while.
@@ -91,9 +87,24 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// Everything, in the order in which it was appended.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Placed> {
-        self.order.iter().map(|placed| &**placed)
+    /// Puts everything into the database, in the order in which it was appended; what belongs to one
+    /// of many streams, together.
+    pub(crate) fn put_into(&self, rows: &mut Rows<'_>) -> rusqlite::Result<()> {
+        for placed in &self.order {
+            let (stream, first) = (&placed.stream, placed.first);
+            let of_stream = match kind_of(stream) {
+                Some(_) => self.by_stream.get(stream),
+                None => None,
+            };
+            match of_stream {
+                None => rows.add(stream, first, placed.events.iter())?,
+                Some(all) if all.first().is_some_and(|one| Arc::ptr_eq(one, placed)) => {
+                    rows.add(stream, first, all.iter().flat_map(|one| &one.events))?;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -26,6 +26,7 @@ mod followers;
 mod journal;
 mod json;
 mod readers;
+mod rows;
 mod schema;
 mod writer;
 

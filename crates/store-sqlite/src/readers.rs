@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Row};
-use store::{Event, Millis, Seq, StoreError, StreamName};
+use rusqlite::{Connection, OpenFlags};
+use store::{Event, Seq, StoreError, StreamName};
 
-use crate::json;
+use crate::rows;
 use crate::schema::plan_once;
 
 /// How many connections are kept for the next readers.
@@ -38,18 +38,7 @@ impl Readers {
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
         let few = limit <= FEW;
-        let read = move |connection: &Connection| {
-            let mut query = connection.prepare_cached(
-                "SELECT seq, at, kind, data FROM events
-                 WHERE stream = ?1 AND seq > ?2
-                 ORDER BY seq LIMIT ?3",
-            )?;
-            let after = i64::try_from(after.get()).unwrap_or(i64::MAX);
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            query
-                .query_map((stream.as_str(), after, limit), event)?
-                .collect()
-        };
+        let read = move |connection: &Connection| rows::read(connection, &stream, after, limit);
         if few {
             return self.here(read);
         }
@@ -61,20 +50,8 @@ impl Readers {
         stream: StreamName,
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
-        self.with(move |connection| {
-            let mut query = connection.prepare_cached(
-                "SELECT seq, at, kind, data FROM events
-                 WHERE stream = ?1
-                 ORDER BY seq DESC LIMIT ?2",
-            )?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let mut events: Vec<Event> = query
-                .query_map((stream.as_str(), limit), event)?
-                .collect::<rusqlite::Result<_>>()?;
-            events.reverse();
-            Ok(events)
-        })
-        .await
+        self.with(move |connection| rows::tail(connection, &stream, limit))
+            .await
     }
 
     /// Does it at once.
@@ -132,17 +109,4 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(Duration::from_secs(5))?;
     plan_once(&connection)?;
     Ok(connection)
-}
-
-fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
-    let data: String = row.get(3)?;
-    let data = json::read(&data).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, error.into())
-    })?;
-    Ok(Event {
-        seq: Seq::new(row.get::<_, i64>(0)?.unsigned_abs()),
-        at: Millis(row.get::<_, i64>(1)?.unsigned_abs()),
-        kind: row.get(2)?,
-        data,
-    })
 }

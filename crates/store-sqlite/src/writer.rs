@@ -7,14 +7,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
 use store::{Append, Seq, StoreError, StreamName};
 use tokio::sync::{Notify, oneshot};
 
 use crate::desk::{Desk, Lately, Sheet};
 use crate::error::OpenError;
 use crate::followers::Followers;
-use crate::journal::{Journal, Placed, Record};
+use crate::journal::{Journal, Record};
+use crate::rows::{self, Rows};
 
 /// For how long it is waited for more.
 const GATHER: Duration = Duration::from_millis(250);
@@ -72,7 +73,7 @@ impl Writer {
         let log = Log::of(&mut connection);
         let carried = log.and_then(|log| {
             carry_over(&mut connection, &found)?;
-            Ok((log, count(&connection)?))
+            Ok((log, rows::count(&connection)?))
         });
         let (log, count) = carried.map_err(sqlite)?;
         journal.clear().map_err(|why| OpenError::Folder {
@@ -246,7 +247,7 @@ impl Shared {
         let written = put(connection, &sheet);
         for (streams, told) in removals {
             let removed = match &written {
-                Ok(()) => remove(connection, &streams).map_err(failed),
+                Ok(()) => rows::remove(connection, &streams).map_err(failed),
                 Err(error) => Err(StoreError::Failed(error.to_string())),
             };
             if removed.is_ok() {
@@ -322,9 +323,7 @@ impl Log {
 /// Puts a sheet into the database, all of it or nothing.
 fn put(connection: &mut Connection, sheet: &Sheet) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    for placed in sheet.in_order() {
-        insert(&transaction, placed)?;
-    }
+    sheet.put_into(&mut Rows::of(&transaction)?)?;
     transaction.commit()
 }
 
@@ -335,7 +334,7 @@ fn carry_over(connection: &mut Connection, found: &[Record]) -> rusqlite::Result
     for record in found {
         let savepoint = transaction.savepoint()?;
         for placed in &record.batch {
-            let head = head(&savepoint, &placed.stream)?;
+            let head = rows::head(&savepoint, &placed.stream)?;
             if placed.last() <= head {
                 continue;
             }
@@ -344,66 +343,11 @@ fn carry_over(connection: &mut Connection, found: &[Record]) -> rusqlite::Result
                 drop(savepoint);
                 return transaction.commit();
             }
-            insert(&savepoint, placed)?;
+            Rows::of(&savepoint)?.add(&placed.stream, placed.first, placed.events.iter())?;
         }
         savepoint.commit()?;
     }
     transaction.commit()
-}
-
-fn insert(connection: &Connection, placed: &Placed) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO events (stream, seq, at, kind, data) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    let mut seq = placed.first;
-    for event in &placed.events {
-        insert.execute((
-            placed.stream.as_str(),
-            seq.get() as i64,
-            event.at.0 as i64,
-            &event.kind,
-            event.data.as_str(),
-        ))?;
-        seq = seq.next();
-    }
-    Ok(())
-}
-
-/// Removes whole streams, and what they held from the file as well.
-fn remove(connection: &mut Connection, streams: &[StreamName]) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "secure_delete", true)?;
-    let transaction = connection.transaction()?;
-    for stream in streams {
-        transaction.execute("DELETE FROM events WHERE stream = ?1", [stream.as_str()])?;
-    }
-    transaction.commit()
-}
-
-/// Where a stream is in the database; one that nobody knows is at its start.
-pub(crate) fn head(connection: &Connection, stream: &StreamName) -> rusqlite::Result<Seq> {
-    let head: Option<i64> = connection
-        .prepare_cached("SELECT max(seq) FROM events WHERE stream = ?1")?
-        .query_row([stream.as_str()], |row| row.get(0))?;
-    Ok(Seq::new(head.unwrap_or_default().unsigned_abs()))
-}
-
-/// The last stream of a kind in the database, in the order of names.
-pub(crate) fn newest(connection: &Connection, kind: &str) -> rusqlite::Result<Option<String>> {
-    // `0` is the sign after `/`.
-    let range = [format!("{kind}/"), format!("{kind}0")];
-    let newest =
-        "SELECT stream FROM events WHERE stream > ?1 AND stream < ?2 ORDER BY stream DESC LIMIT 1";
-    connection
-        .prepare_cached(newest)?
-        .query_row(range, |row| row.get(0))
-        .optional()
-}
-
-/// How many events were ever put into the database.
-fn count(connection: &Connection) -> rusqlite::Result<u64> {
-    connection.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| {
-        Ok(row.get::<_, i64>(0)?.unsigned_abs())
-    })
 }
 
 pub(crate) fn failed(error: rusqlite::Error) -> StoreError {

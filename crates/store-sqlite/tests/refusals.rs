@@ -71,7 +71,7 @@ fn a_database_of_a_newer_ward_is_refused() {
         .unwrap();
     assert_eq!(
         refused(&folder),
-        "The database DATA/ward.db was written by a newer Ward (its schema is 99, this Ward knows 3). Use that Ward, or name another folder with --data."
+        "The database DATA/ward.db was written by a newer Ward (its schema is 99, this Ward knows 4). Use that Ward, or name another folder with --data."
     );
 }
 

@@ -346,3 +346,69 @@ async fn what_was_written_is_read_again_however_deep_it_is_nested() {
     drop(store);
     assert_eq!(open(&folder).tail(&name("a"), 1).await, deep);
 }
+
+#[tokio::test]
+async fn events_that_lie_in_one_row_are_found_from_any_place_and_from_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    // Of one moment, and more than one row holds: some of them are long.
+    let long = |number: u64| NewEvent {
+        kind: "long \"one\"".into(),
+        at: Millis(number),
+        data: json!({"number": number, "text": "é\n".repeat(3_000)}).into(),
+    };
+    let stream = name("session/a");
+    let all: Vec<NewEvent> = (1..=40)
+        .map(|number| match number % 7 {
+            0 => long(number),
+            _ => happened(number),
+        })
+        .collect();
+    for events in all.chunks(3) {
+        let append = Append {
+            stream: stream.clone(),
+            expected: Expected::Any,
+            events: events.to_vec(),
+        };
+        store.append(vec![append]).await.unwrap();
+    }
+    let told: Vec<Event> = (1..)
+        .zip(&all)
+        .map(|(seq, event)| Event {
+            seq: Seq::new(seq),
+            kind: event.kind.clone(),
+            at: event.at,
+            data: serde_json::from_str(event.data.as_str()).unwrap(),
+        })
+        .collect();
+    // A new store has nothing in memory.
+    drop(store);
+    let rows: i64 = rusqlite::Connection::open(folder.path().join("ward.db"))
+        .unwrap()
+        .query_row("SELECT count(*) FROM events", [], |row| row.get(0))
+        .unwrap();
+    assert!((2..20).contains(&rows), "{rows} rows");
+    let store = open(&folder);
+    assert_eq!(store.count().await, Ok(40));
+    assert_eq!(store.head(&stream).await, Ok(Seq::new(40)));
+    for after in 0..=40 {
+        for limit in [1, 2, 5, 40] {
+            let upto = told.len().min(after + limit);
+            let read = store
+                .read(&stream, Seq::new(after as u64), limit)
+                .await
+                .unwrap();
+            assert_eq!(
+                read,
+                told[after..upto],
+                "after {after}, {limit} at the most"
+            );
+            let tail = store.tail(&stream, limit).await.unwrap();
+            assert_eq!(tail, told[told.len() - limit..], "the last {limit}");
+        }
+    }
+    // It goes on where it was.
+    let append = append("session/a", Expected::Head(Seq::new(40)), 41..=41);
+    assert_eq!(store.append(vec![append]).await, Ok(vec![Seq::new(41)]));
+    assert_eq!(store.count().await, Ok(41));
+}
