@@ -29,6 +29,9 @@ pub trait Action: Send + Sync + 'static {
     /// How long it takes to see what it would touch.
     const LOOK: Look = Look::Long;
 
+    /// Who sees to it that what was decided on is what is done.
+    const AGAIN: Again = Again::Before;
+
     /// What it would touch, without touching it. Where that is long, a thread that may block calls
     /// it.
     ///
@@ -50,6 +53,16 @@ pub enum Look {
     Short,
     /// Files may be read through, or many paths looked at.
     Long,
+}
+
+/// What was decided on is looked at again before it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// By a look of its own, as it was decided on.
+    Before,
+    /// By the action, which compares what it holds open and looks only once
+    /// ([`Grounds::file_as_decided`](crate::grounds::Grounds)).
+    Itself,
 }
 
 /// One execution under way: where it happens and how to talk about it.

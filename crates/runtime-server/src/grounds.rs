@@ -14,7 +14,7 @@ use std::sync::{Arc, MutexGuard};
 
 use protocol::facts::{Access, BEYOND, EntryKind};
 use protocol::mode::Mode;
-use protocol::{ErrorKind, Failure};
+use protocol::{ErrorKind, Facts, Failure};
 use rustix::fs::Stat;
 use rustix::io::Errno;
 use serde_json::Value;
@@ -164,11 +164,23 @@ impl Grounds {
 
     /// The regular file at `path`.
     pub fn file(&self, path: &str) -> Result<HostPath, Failure> {
-        let found = self.find(path, Final::Followed)?;
-        if found.kind() != EntryKind::File {
-            return Err(refusal::not_a_file(found.stat(), path));
+        a_file(self.find(path, Final::Followed)?, path)
+    }
+
+    /// The regular file at `path`, to be used now that it was decided on: where its facts are other
+    /// ones by now, it is `changed`. What is compared is what is held, so no name can lead elsewhere
+    /// in between.
+    pub(crate) fn file_as_decided(
+        &self,
+        path: &str,
+        facts: impl Fn(&HostPath) -> Facts,
+    ) -> Result<HostPath, Failure> {
+        let found = self.look(path, Final::Followed)?;
+        if let Some(permit) = self.permit() {
+            permit.refuse_other_facts(&facts(&found))?;
         }
-        Ok(found)
+        self.admit(found.real(), Access::Read, path)?;
+        a_file(found, path)
     }
 
     /// The folder at `path`.
@@ -374,6 +386,13 @@ impl Grounds {
             Err(_) => Ok(None),
         }
     }
+}
+
+fn a_file(found: HostPath, path: &str) -> Result<HostPath, Failure> {
+    if found.kind() != EntryKind::File {
+        return Err(refusal::not_a_file(found.stat(), path));
+    }
+    Ok(found)
 }
 
 fn a_folder(found: HostPath, path: &str) -> Result<HostPath, Failure> {

@@ -63,7 +63,7 @@ impl Near {
             return Err(elsewhere());
         };
         let context = Arc::clone(&self.0);
-        prepared.refuse_other_facts(context, &expected).await?;
+        prepared.look_again(context, &expected).await?;
         let wall = params.wall.unwrap_or_default();
         let context = self.0.permitted(&permit, wall, expected)?;
         // Whoever stops waiting stops a long listing too.

@@ -30,6 +30,14 @@ impl Permitted {
         &self.wall
     }
 
+    /// Refuses where an action would touch something else than was decided on.
+    pub(crate) fn refuse_other_facts(&self, found: &Facts) -> Result<(), Failure> {
+        if *found == self.facts {
+            return Ok(());
+        }
+        Err(other_facts(&self.facts, found))
+    }
+
     /// Refuses a path that was not decided on, or not for this: a name on the way may lead
     /// elsewhere by now. Reading is part of every other access.
     pub(crate) fn refuse_other_path(&self, real: &Path, access: Access) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use rpc::{Answer, answer};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::action::{Action, Call, Look, lost_thread};
+use crate::action::{Action, Again, Call, Look, lost_thread};
 use crate::context::Context;
 use crate::fs;
 use crate::permit::other_facts;
@@ -81,7 +81,21 @@ impl Prepared {
         }
     }
 
-    /// Refuses where it would no longer touch what was decided on.
+    /// Refuses where it would no longer touch what was decided on; an action that is given the permit
+    /// may see to that itself. Then it has begun when it is refused, and its id is used: so this is
+    /// for who keeps no ids.
+    pub(crate) async fn look_again(
+        &self,
+        context: Arc<Context>,
+        expected: &Facts,
+    ) -> Result<(), Failure> {
+        match self.0.again() {
+            Again::Itself => Ok(()),
+            Again::Before => self.refuse_other_facts(context, expected).await,
+        }
+    }
+
+    /// Refuses where it would no longer touch what is expected.
     pub(crate) async fn refuse_other_facts(
         &self,
         context: Arc<Context>,
@@ -127,6 +141,7 @@ impl Entry {
 trait Bound: Send + Sync {
     fn name(&self) -> ActionName;
     fn look(&self) -> Look;
+    fn again(&self) -> Again;
     fn resolve(&self, context: &Context) -> Result<Facts, Failure>;
     fn execute(self: Arc<Self>, call: Call) -> Executing;
 }
@@ -142,6 +157,10 @@ impl<A: Action> Bound for Typed<A> {
 
     fn look(&self) -> Look {
         A::LOOK
+    }
+
+    fn again(&self) -> Again {
+        A::AGAIN
     }
 
     fn resolve(&self, context: &Context) -> Result<Facts, Failure> {

@@ -3,7 +3,7 @@
 use protocol::action::fs::{ReadParams, ReadResult};
 use protocol::{ActionName, Data, Digest, Encoding, ErrorKind, Facts, Failure};
 
-use crate::action::{Action, Call, Look};
+use crate::action::{Action, Again, Call, Look};
 use crate::context::Context;
 use crate::workspace::{HostPath, refusal};
 
@@ -25,6 +25,7 @@ impl Action for Read {
     type Params = ReadParams;
     type Result = ReadResult;
     const LOOK: Look = Look::Short;
+    const AGAIN: Again = Again::Itself;
 
     fn resolve(context: &Context, params: &ReadParams) -> Result<Facts, Failure> {
         check(params)?;
@@ -33,7 +34,8 @@ impl Action for Read {
 
     async fn execute(call: Call, params: ReadParams) -> Result<ReadResult, Failure> {
         check(&params)?;
-        let found = call.context.grounds.file(&params.path)?;
+        let grounds = &call.context.grounds;
+        let found = grounds.file_as_decided(&params.path, super::reads)?;
         if found.stat().st_size <= QUICK {
             return read(&found, &params);
         }
