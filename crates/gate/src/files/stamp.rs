@@ -13,14 +13,27 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// The files and folders that were looked at, also those that were not there.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen(Vec<Entry>);
+pub(super) struct Seen {
+    there: Vec<Entry>,
+    missing: Vec<Missing>,
+}
 
 #[derive(Debug, Clone)]
 struct Entry {
     path: PathBuf,
     links: Links,
-    stamp: Option<Stamp>,
+    stamp: Stamp,
     is_settled: bool,
+}
+
+/// What was not there in one folder. While that is as it was, nothing has come: one look instead of
+/// many, and most workspaces have nothing that decides.
+#[derive(Debug, Clone)]
+struct Missing {
+    folder: PathBuf,
+    /// None where it cannot be relied on.
+    stamp: Option<Stamp>,
+    paths: Vec<(PathBuf, Links)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,32 +54,76 @@ impl Seen {
     }
 
     pub(super) fn note(&mut self, path: PathBuf, links: Links) -> bool {
-        let stamp = stamp(&path, links);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let is_settled = stamp.is_none_or(|stamp| {
-            let changed = u64::try_from(stamp.changed.0).unwrap_or_default();
-            let nanos = u32::try_from(stamp.changed.1).unwrap_or_default();
-            let changed = Duration::new(changed, nanos);
-            now.is_ok_and(|now| now > changed + TICK)
-        });
-        self.0.push(Entry {
-            path,
-            links,
-            stamp,
-            is_settled,
-        });
-        stamp.is_some()
+        // The folder first: what comes into it from now on changes it.
+        let folder = path.parent().unwrap_or(&path).to_owned();
+        let about_folder = stamp(&folder, Links::Followed).filter(Stamp::is_settled);
+        match stamp(&path, links) {
+            Some(stamp) => {
+                let is_settled = stamp.is_settled();
+                self.there.push(Entry {
+                    path,
+                    links,
+                    stamp,
+                    is_settled,
+                });
+                true
+            }
+            None => {
+                self.miss(Missing {
+                    folder,
+                    stamp: about_folder,
+                    paths: vec![(path, links)],
+                });
+                false
+            }
+        }
     }
 
     pub(super) fn extend(&mut self, other: &Self) {
-        self.0.extend(other.0.iter().cloned());
+        self.there.extend(other.there.iter().cloned());
+        other
+            .missing
+            .iter()
+            .cloned()
+            .for_each(|missing| self.miss(missing));
+    }
+
+    fn miss(&mut self, new: Missing) {
+        let known = self.missing.iter_mut();
+        let mut same = known.filter(|known| known.folder == new.folder && known.stamp == new.stamp);
+        match same.next() {
+            Some(known) => known.paths.extend(new.paths),
+            None => self.missing.push(new),
+        }
     }
 
     /// Whether all of them are as they were.
     pub(super) fn is_current(&self) -> bool {
-        self.0
-            .iter()
-            .all(|entry| entry.is_settled && entry.stamp == stamp(&entry.path, entry.links))
+        let is_there = |entry: &Entry| {
+            entry.is_settled && Some(entry.stamp) == stamp(&entry.path, entry.links)
+        };
+        self.there.iter().all(is_there) && self.missing.iter().all(Missing::is_current)
+    }
+}
+
+impl Missing {
+    fn is_current(&self) -> bool {
+        let is_as_it_was = self.paths.len() > 1
+            && self.stamp.is_some()
+            && self.stamp == stamp(&self.folder, Links::Followed);
+        // Something else came or went there, maybe.
+        is_as_it_was || (self.paths.iter()).all(|(path, links)| stamp(path, *links).is_none())
+    }
+}
+
+impl Stamp {
+    /// Whether the last change is so long ago that the next one will look different.
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let changed = u64::try_from(self.changed.0).unwrap_or_default();
+        let nanos = u32::try_from(self.changed.1).unwrap_or_default();
+        let changed = Duration::new(changed, nanos);
+        now.is_ok_and(|now| now > changed + TICK)
     }
 }
 

@@ -304,3 +304,32 @@ fn a_change_is_seen_without_reading() {
         assert!(!files.is_current(), "change {number}");
     }
 }
+
+#[test]
+fn what_comes_where_nothing_decided_is_seen_and_what_else_comes_is_no_change() {
+    let place = Place::new();
+    // A moment ago something came into the folders: they are not relied on yet.
+    let files = place.read();
+    assert!(files.is_current());
+    std::thread::sleep(Duration::from_millis(50));
+    let settled = place.read();
+    for files in [&files, &settled] {
+        assert!(files.is_current());
+        place.write("work/README.md", "Anything.\n");
+        place.write("config/settings.toml", "");
+        assert!(files.is_current(), "nothing of it decides");
+    }
+    let comes: [&dyn Fn(); 3] = [
+        &|| place.write("work/.claude/agents/a.md", ROLE),
+        &|| place.write("config/rules.toml", ALLOW),
+        &|| place.trust(),
+    ];
+    for (number, comes) in comes.iter().enumerate() {
+        let before = place.read();
+        std::thread::sleep(Duration::from_millis(50));
+        let settled = place.read();
+        comes();
+        assert!(!before.is_current(), "{number}");
+        assert!(!settled.is_current(), "{number}");
+    }
+}
