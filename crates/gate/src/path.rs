@@ -140,7 +140,7 @@ impl<S: Store> Inner<S> {
         let outcome = tokio::select! {
             outcome = self.path(&job, &live, start) => outcome,
             () = live.cancel.cancelled() => {
-                self.withdraw(&job).await;
+                Box::pin(self.withdraw(&job)).await;
                 Err(Failure::new(ErrorKind::Cancelled, "The action was cancelled."))
             }
         };
@@ -182,7 +182,7 @@ impl<S: Store> Inner<S> {
                 if !widen.is_empty() {
                     again = Some(resumed.answer.approval().facts.clone());
                 }
-                self.answered(live, resumed.answer).await?;
+                Box::pin(self.answered(live, resumed.answer)).await?;
                 approved = Some(resumed.digest);
                 None
             }
@@ -201,11 +201,11 @@ impl<S: Store> Inner<S> {
                 Verdict::Deny => return Err(denied(decision)),
                 Verdict::Ask if approved.as_ref() == Some(digest) => {}
                 Verdict::Ask => {
+                    // Few are asked about, and all would carry the room that it takes.
                     let about = Subject::Action;
-                    let answer = self
-                        .ask(job, Some(live), about, book, facts, decision, digest)
-                        .await?;
-                    self.answered(live, answer).await?;
+                    let ask = self.ask(job, Some(live), about, book, facts, decision, digest);
+                    let answer = Box::pin(ask).await?;
+                    Box::pin(self.answered(live, answer)).await?;
                     approved = Some(digest.clone());
                     // What was said yes to may have changed meanwhile: look again.
                     continue;
@@ -213,9 +213,7 @@ impl<S: Store> Inner<S> {
                 Verdict::Allow => {}
             }
             if let Some(shown) = again.take()
-                && !self
-                    .names_the_same(job, facts, decision.mode, &shown)
-                    .await?
+                && !Box::pin(self.names_the_same(job, facts, decision.mode, &shown)).await?
             {
                 return Err(Failure::new(
                     ErrorKind::Changed,
@@ -313,7 +311,7 @@ impl<S: Store> Inner<S> {
         let decision = job.decide(&book, verb, &facts, confinement, &grants)?;
         // A person answers about what is in the script too; only where one is asked it is looked at.
         let (facts, expect) = match decision.verdict {
-            Verdict::Ask => match self.with_files(job, &facts, decision.mode).await? {
+            Verdict::Ask => match Box::pin(self.with_files(job, &facts, decision.mode)).await? {
                 Some(shown) => (shown, expect.or(Some(facts))),
                 None => (facts, expect),
             },

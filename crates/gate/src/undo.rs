@@ -117,7 +117,7 @@ impl Keep {
     /// Keeps what an action is about to replace.
     pub(crate) async fn before(&self, id: &str, action: ActionName, facts: &Facts) {
         if changes_files(action) {
-            let earlier = self.look(action, facts).await;
+            let earlier = Box::pin(self.look(action, facts)).await;
             self.earlier().insert(id.to_owned(), earlier);
         }
     }
@@ -153,7 +153,7 @@ impl Keep {
                 blocking(move || left::after_failure(action, earlier, &failure)).await
             }
         };
-        self.written(workspace, steps.unwrap_or_default()).await
+        Box::pin(self.written(workspace, steps.unwrap_or_default())).await
     }
 
     async fn look(&self, action: ActionName, facts: &Facts) -> Vec<Earlier> {

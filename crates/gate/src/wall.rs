@@ -175,6 +175,19 @@ impl<S: Store> Inner<S> {
         if stopped.is_empty() {
             return Ok(None);
         }
+        Box::pin(self.ask_to_widen(job, live, decided, stopped, widen)).await
+    }
+
+    /// Asks whether the wall may be widened by what a command was stopped at, and the command run
+    /// again.
+    async fn ask_to_widen(
+        &self,
+        job: &Arc<Job>,
+        live: &Live,
+        decided: &Decided,
+        stopped: Vec<Widen>,
+        widen: &mut Vec<Widen>,
+    ) -> Result<Option<Digest>, Failure> {
         let Decided { book, .. } = decided;
         let mut facts = facts_of(&stopped);
         let grants = self.grants.current(&job.person);
