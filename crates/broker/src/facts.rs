@@ -3,10 +3,14 @@
 //! own folders.
 
 use std::collections::BTreeMap;
+use std::ffi::{CString, OsString};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use protocol::facts::{Access, CommandFact, EntryKind, PathFact};
 use protocol::{ActionName, ErrorKind, Facts, Failure};
+use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -201,18 +205,36 @@ fn leads(path: PathBuf, links: usize) -> PathBuf {
     let mut at = path.as_path();
     loop {
         let below = |path: PathBuf| rest.iter().rev().fold(path, |path, name| path.join(name));
-        if let Ok(real) = at.canonicalize() {
+        if let Some(real) = where_it_is(at) {
             return below(real);
         }
         let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else {
             return path;
         };
         // Who writes through a link to what is not there yet writes there.
-        if let (Ok(target), Ok(folder), 1..) = (at.read_link(), parent.canonicalize(), links) {
+        if let (Ok(target), 1..) = (at.read_link(), links)
+            && let Some(folder) = where_it_is(parent)
+        {
             return leads(below(by_words(&folder.join(target))), links - 1);
         }
         rest.push(name.to_owned());
         at = parent;
+    }
+}
+
+/// The real path of what is there. The kernel walks it at once, and says where it came to; that is
+/// a few calls, where to ask for each name on the way is one for each.
+fn where_it_is(path: &Path) -> Option<PathBuf> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let found = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let name = format!("/proc/self/fd/{}", found.as_raw_fd());
+    match rustix::fs::readlink(name, Vec::new()).map(CString::into_bytes) {
+        // Behind the name of what was deleted meanwhile the kernel says so; of what is no file it has
+        // no path.
+        Ok(real) if real.starts_with(b"/") && !real.ends_with(b" (deleted)") => {
+            Some(PathBuf::from(OsString::from_vec(real)))
+        }
+        Ok(_) | Err(_) => path.canonicalize().ok(),
     }
 }
 

@@ -1,12 +1,10 @@
 //! Answers: JSON, and the headers that every answer has.
 
 use axum::body::Body;
-use axum::extract::Request;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::Next;
 use axum::response::Response;
 use serde::Serialize;
 
@@ -40,8 +38,7 @@ pub(crate) fn ok<T: Serialize>(value: &T) -> Response {
 }
 
 /// What keeps an answer from being kept, taken for something else or read by other sites.
-pub(crate) async fn guard(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+pub(crate) fn guard(response: &mut Response) {
     let headers = response.headers_mut();
     for (name, value) in [
         (CACHE_CONTROL, "no-store"),
@@ -56,5 +53,4 @@ pub(crate) async fn guard(request: Request, next: Next) -> Response {
             .entry(name)
             .or_insert(HeaderValue::from_static(value));
     }
-    response
 }

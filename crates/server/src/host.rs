@@ -5,12 +5,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
 use protocol::ErrorKind;
 use protocol::http::SOCKET_HOST;
 
@@ -69,16 +67,16 @@ impl Names {
     }
 }
 
-pub(crate) async fn check(State(names): State<Names>, request: Request, next: Next) -> Response {
+/// Refuses a request that names another host.
+pub(crate) fn check(names: &Names, request: &Request) -> Result<(), HttpFailure> {
     let peer = Connection::of(request.extensions()).peer;
     if names.allow(request.uri(), request.headers(), peer) {
-        return next.run(request).await;
+        return Ok(());
     }
-    HttpFailure::new(
+    Err(HttpFailure::new(
         ErrorKind::WrongHost,
         "The request names another host. Use http://127.0.0.1 or http://localhost with Ward's port.",
-    )
-    .into_response()
+    ))
 }
 
 #[cfg(test)]

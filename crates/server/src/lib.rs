@@ -24,6 +24,7 @@ mod assets;
 pub mod auth;
 mod beside;
 mod connection;
+mod entrance;
 mod extract;
 mod failure;
 mod hello;
@@ -50,6 +51,7 @@ use store::Store;
 
 use crate::app::App;
 use crate::auth::{Logins, Tokens, TokensError};
+use crate::entrance::Entrance;
 pub use listen::{Socket, serve, serve_unix};
 
 /// What Ward says about itself.
@@ -157,7 +159,6 @@ pub fn openapi<S: Store>(version: &str) -> serde_json::Value {
 }
 
 fn router<S: Store>(app: Arc<App<S>>) -> Router {
-    let names = host::Names::of(app.address);
     let mut router = Router::new();
     for operation in operations::all::<S>() {
         let state = (Arc::clone(&app), operation.who, operation.runtimes);
@@ -165,15 +166,18 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         router = router.route(operation.path, operation.handler.route_layer(admit));
     }
     let editors = app.broker.layer(auth::for_editors(&app));
-    let broker = app.broker.clone();
+    let entrance = Arc::new(Entrance {
+        names: host::Names::of(app.address),
+        broker: app.broker.clone(),
+    });
     router
         .fallback(failure::no_such_address)
         .method_not_allowed_fallback(failure::no_such_method)
         .with_state(app)
         .layer(editors)
-        .layer(middleware::from_fn_with_state(broker, hello::check::<S>))
         // The last is the first that a request meets.
-        .layer(middleware::from_fn(origin::check))
-        .layer(middleware::from_fn_with_state(names, host::check))
-        .layer(middleware::from_fn(answer::guard))
+        .layer(middleware::from_fn_with_state(
+            entrance,
+            entrance::pass::<S>,
+        ))
 }

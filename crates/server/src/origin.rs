@@ -8,8 +8,6 @@
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN, UPGRADE};
 use axum::http::{HeaderMap, Method};
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
 use protocol::ErrorKind;
 
 use crate::auth::cookies;
@@ -17,17 +15,17 @@ use crate::failure::HttpFailure;
 
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Runs behind the check of the host: `Host` is known to be ours.
-pub(crate) async fn check(request: Request, next: Next) -> Response {
+/// Refuses a request that another site's page sent. Comes after the check of the host: `Host` is
+/// known to be ours.
+pub(crate) fn check(request: &Request) -> Result<(), HttpFailure> {
     let broker = broker::is_for(request.uri().path());
     if fine(request.method(), request.headers(), broker) {
-        return next.run(request).await;
+        return Ok(());
     }
-    HttpFailure::new(
+    Err(HttpFailure::new(
         ErrorKind::WrongOrigin,
         "The request came from another site's page. Use Ward's own page, or a token from a program.",
-    )
-    .into_response()
+    ))
 }
 
 fn fine(method: &Method, headers: &HeaderMap, broker: bool) -> bool {
