@@ -147,13 +147,13 @@ impl Judge<'_> {
     /// One thing: what each voice says, and the strictest of them.
     fn step(&self, touch: &Touch) -> Step {
         let mut voices: Vec<Because> = by_protection(touch).into_iter().collect();
-        let is_protected = !voices.is_empty();
         voices.extend(
             self.authority
                 .all()
                 .filter_map(|role| self.by_skill(touch, role)),
         );
         let mut perhaps = [0_usize; 2];
+        let mut is_named = false;
         for rule in self.rules.about(touch) {
             let Some((kind, verdict, fit)) = self.by_rule(touch, rule) else {
                 continue;
@@ -165,6 +165,8 @@ impl Judge<'_> {
                     continue;
                 }
             }
+            is_named |= (kind, verdict) == (Kind::Rule, Verdict::Allow)
+                && rule.pattern.is_one_command();
             voices.push(Because {
                 kind,
                 verdict,
@@ -174,6 +176,13 @@ impl Judge<'_> {
             });
         }
 
+        // Who allows this very command has seen the word that nobody knows.
+        if !is_named {
+            voices.extend(self.by_perhaps_protected(touch));
+        }
+        let is_protected = voices
+            .iter()
+            .any(|voice| matches!(voice.kind, Kind::Protected | Kind::ProtectedMaybe));
         let allowed = voices
             .iter()
             .any(|voice| voice.kind == Kind::Rule && voice.verdict == Verdict::Allow);
@@ -204,6 +213,40 @@ impl Judge<'_> {
             .map_or(0, |(index, _)| index);
         let because = voices.swap_remove(decisive);
         Step::new(touch.to_string(), because, voices)
+    }
+
+    /// Where nobody knows which path it is, it may be one that is protected: that asks, whatever
+    /// allows paths in general. Only for what a confined command's shell opens there is no need,
+    /// since the wall holds these paths wherever the word leads.
+    fn by_perhaps_protected(&self, touch: &Touch) -> Option<Because> {
+        let Touch::Path {
+            access,
+            path: None,
+            by,
+            shown,
+            ..
+        } = touch
+        else {
+            return None;
+        };
+        if (*by, self.mode) == (By::Redirection, Mode::Sandbox) {
+            return None;
+        }
+        let reason = match access {
+            // Of all that is protected, only Ward's own folders are closed to reading.
+            Access::Read if self.asked.place.own.is_empty() => return None,
+            Access::Read => "where it leads is not known, and it may be among Ward's own files",
+            Access::Write | Access::Delete => {
+                "where it leads is not known, and it may be what agents may not change"
+            }
+        };
+        Some(Because {
+            kind: Kind::ProtectedMaybe,
+            verdict: Verdict::Ask,
+            text: shown.clone(),
+            reason: reason.to_owned(),
+            origin: builtin_origin(),
+        })
     }
 
     /// Whether a grant answers a question about this.
@@ -283,10 +326,11 @@ impl Judge<'_> {
 /// How telling a voice is among equals.
 fn weight(voice: &Because) -> u8 {
     match voice.kind {
-        Kind::Protected => 6,
-        Kind::Rule => 5,
-        Kind::Grant => 4,
-        Kind::RuleMaybe => 3,
+        Kind::Protected => 7,
+        Kind::Rule => 6,
+        Kind::Grant => 5,
+        Kind::RuleMaybe => 4,
+        Kind::ProtectedMaybe => 3,
         Kind::Mode => 2,
         Kind::SkillMaybe | Kind::Skill => 1,
         Kind::Untrusted => 0,
@@ -376,14 +420,15 @@ fn by_protection(touch: &Touch) -> Option<Because> {
     }
 }
 
-/// Whether a grant names this very path: nothing wider opens what is protected.
+/// Whether a grant names this very path, or the very command where nobody knows the path: nothing
+/// wider opens what is protected, or may be.
 fn names_exactly(grant: &Grant, touch: &Touch) -> bool {
     match touch {
         Touch::Path {
             path: Some(path), ..
         } => grant.pattern.names_exactly(path),
-        Touch::Path { path: None, .. }
-        | Touch::Command(_)
+        Touch::Path { path: None, .. } => grant.pattern.is_one_command(),
+        Touch::Command(_)
         | Touch::Unknown(_)
         | Touch::Typed
         | Touch::Use(_)

@@ -120,6 +120,8 @@ pub enum Kind {
     Mode,
     /// The path is protected in every workspace.
     Protected,
+    /// The path may be a protected one; it cannot be known.
+    ProtectedMaybe,
 }
 
 impl std::fmt::Display for Because {
@@ -132,6 +134,7 @@ impl std::fmt::Display for Because {
             Kind::Grant => write!(f, "grant `{}`", self.text)?,
             Kind::Mode => write!(f, "mode `{}`", self.text)?,
             Kind::Protected => write!(f, "protected `{}`", self.text)?,
+            Kind::ProtectedMaybe => write!(f, "perhaps protected `{}`", self.text)?,
         }
         write!(f, " ({})", self.origin)?;
         if !self.reason.is_empty() {

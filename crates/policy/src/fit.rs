@@ -71,6 +71,11 @@ impl Pattern {
         }
     }
 
+    /// Whether it stands for one command alone.
+    pub(crate) fn is_one_command(&self) -> bool {
+        matches!(self.argument, Argument::Exact(_))
+    }
+
     /// Whether its name stands for this kind of thing.
     pub(crate) fn names(&self, touch: &Touch) -> bool {
         let action = match self.name {

@@ -577,6 +577,77 @@ fn nobody_is_asked_about_what_no_answer_would_open() {
     }
 }
 
+/// Redirections to what is protected, or may be for all that the line says.
+const UNKNOWN_TARGETS: &[&str] = &[
+    "echo x > $PWD/ward.toml",
+    "cd ~ && echo x > ../cfg/ward/rules.toml",
+    "cd .ward && echo x > roles/x.md",
+    "cd .git; echo x > config",
+    "echo x > ward.tom?",
+    "cd sub/.. && echo x >> ward.toml",
+    "sh -c 'echo x > \"$X\"'",
+];
+
+#[test]
+fn a_redirection_to_who_knows_where_asks_in_full_mode_whatever_allows_paths() {
+    let dev = role("dev", &["*"]);
+    let run = |mode, lines: &[&str], grants: &[Grant], text: &str| {
+        let verb = Verb::Action(ActionName::TerminalRun);
+        with_grants(&dev, mode, &rules(lines), grants, verb, &line(text))
+    };
+    let session = || Scope::Session("s1".to_owned());
+    for text in UNKNOWN_TARGETS {
+        for lines in [
+            &["allow terminal.run(echo *)", "allow fs.write"][..],
+            &["allow terminal.run", "allow fs.*"],
+            &["allow *"],
+        ] {
+            let asked = run(Mode::Full, lines, &[], text);
+            assert_eq!(asked.verdict, Verdict::Ask, "{text}");
+            assert_eq!(asked.because.kind, Kind::ProtectedMaybe, "{text}");
+            // The kernel's wall holds these paths.
+            let confined = run(Mode::Sandbox, lines, &[], text);
+            assert_eq!(confined.verdict, Verdict::Allow, "{text}");
+        }
+        for wide in ["*", "fs.write", "fs.*", "fs.write(**)", "fs.write(/**)"] {
+            let grants = [grant(wide, session(), None)];
+            let granted = run(Mode::Full, &["allow *"], &grants, text);
+            assert_eq!(granted.verdict, Verdict::Ask, "{wide}: {text}");
+        }
+        let asked = run(Mode::Full, &["allow *"], &[], text);
+        let offers = asked.steps.iter().filter_map(|step| step.offer.as_deref());
+        let exact: Vec<Grant> = offers
+            .map(|pattern| grant(pattern, session(), None))
+            .collect();
+        let granted = run(Mode::Full, &["allow *"], &exact, text);
+        assert_eq!(granted.verdict, Verdict::Allow, "{text}");
+    }
+    let reads = run(Mode::Full, &["allow *"], &[], "cat < $X");
+    assert_eq!(reads.verdict, Verdict::Ask);
+    for known in ["echo x > out.txt", "echo x > sub/out.txt", "cat < in.txt"] {
+        let allowed = run(Mode::Full, &["allow *"], &[], known);
+        assert_eq!(allowed.verdict, Verdict::Allow, "{known}");
+    }
+}
+
+#[test]
+fn a_file_action_whose_path_nobody_told_is_not_allowed_by_a_rule_about_all_paths() {
+    let dev = role("dev", &["*"]);
+    let nowhere = Facts::default();
+    for mode in [Mode::Sandbox, Mode::Full] {
+        let write = decision(
+            &dev,
+            mode,
+            &rules(&["allow *"]),
+            ActionName::FsWrite,
+            &nowhere,
+        );
+        assert_eq!(write.verdict, Verdict::Ask);
+    }
+    let stopped = stopped(&nowhere, &["allow *"], &["*", "fs.write"]);
+    assert_eq!(stopped.verdict, Verdict::Ask);
+}
+
 #[test]
 fn a_request_that_sets_variables_is_looked_at_like_a_line_that_does() {
     let dev = role("dev", &["*"]);

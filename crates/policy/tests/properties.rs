@@ -278,6 +278,34 @@ proptest! {
     }
 
     #[test]
+    fn a_word_that_nobody_knows_opens_no_more_than_the_protected_path_that_it_may_be(
+        text in whole(), role in roles(), some in rule_sets(),
+        arrow in prop::sample::select(vec![">", ">>", ">|", "2>", "&>", "<>"]),
+        path in prop::sample::select(vec![
+            "ward.toml", ".ward/roles/x.md", ".git/config", "/home/ada/.config/ward/rules.toml",
+        ]),
+        word in prop::sample::select(vec![
+            "$X", "\"$X\"", "${X}", "$PWD/{}", "\"$PWD/{}\"", "~/{}", "~+/{}", "$(echo {})", "`echo {}`",
+            "{}*", "{}?", "[w]{}", "{{},x}", "${X:-{}}", "$HOME/../{}",
+        ]),
+        moved in prop::sample::select(vec!["", "cd ~ && ", "cd $X; ", "cd sub/..; ", "pushd . && "]),
+    ) {
+        let authority = Authority::of(&role);
+        let known = verdict(&authority, Mode::Full, &rules(&some), &line(&format!("{text} {arrow} {path}")));
+        prop_assert_eq!(known, Verdict::Deny);
+        let name = path.trim_start_matches('/');
+        let mut words = vec![word.replace("{}", name)];
+        if !moved.is_empty() && !path.starts_with('/') {
+            words.push(path.to_owned());
+        }
+        for word in words {
+            let unknown = format!("{moved}{text} {arrow} {word}");
+            let unknown_verdict = verdict(&authority, Mode::Full, &rules(&some), &line(&unknown));
+            prop_assert_ne!(unknown_verdict, Verdict::Allow, "{}", unknown);
+        }
+    }
+
+    #[test]
     fn a_group_around_a_line_changes_nothing(text in whole(), role in roles(), some in rule_sets(), mode in modes()) {
         let authority = Authority::of(&role);
         let plain = verdict(&authority, mode, &rules(&some), &line(&text));

@@ -99,6 +99,7 @@ impl std::fmt::Display for RuleInfo {
         match kind.as_str() {
             // Whether it is meant cannot be known.
             "rule_maybe" => write!(f, "perhaps rule `deny {text}`")?,
+            "protected_maybe" => write!(f, "perhaps protected `{text}`")?,
             "skill_maybe" => write!(f, "skill `{text}`")?,
             kind => write!(f, "{kind} `{text}`")?,
         }
@@ -247,12 +248,14 @@ mod tests {
             file: "rules.toml".to_owned(),
             line: 3,
         };
-        let told = ["rule", "rule_maybe", "skill_maybe"].map(|kind| rule(kind).to_string());
+        let kinds = ["rule", "rule_maybe", "protected_maybe", "skill_maybe"];
+        let told = kinds.map(|kind| rule(kind).to_string());
         assert_eq!(
             told,
             [
                 "rule `fs.read` (rules.toml:3): Private.",
                 "perhaps rule `deny fs.read` (rules.toml:3): Private.",
+                "perhaps protected `fs.read` (rules.toml:3): Private.",
                 "skill `fs.read` (rules.toml:3): Private.",
             ]
         );

@@ -241,7 +241,7 @@ function What({ approval }: { approval: Approval }) {
 }
 
 /** Kinds whose names are no words: whether such a rule is meant cannot be known. */
-const KINDS: Record<string, string> = { rule_maybe: "perhaps a rule that denies", skill_maybe: "skill" };
+const KINDS: Record<string, string> = { rule_maybe: "perhaps a rule that denies", protected_maybe: "perhaps protected", skill_maybe: "skill" };
 
 function Why({ approval }: { approval: Approval }) {
   const { rule } = approval;
