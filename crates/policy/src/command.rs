@@ -10,6 +10,7 @@
 mod builtins;
 mod line;
 mod shells;
+mod structure;
 mod unwrap;
 mod variables;
 mod word;
@@ -219,6 +220,27 @@ impl Line {
             let name = command.words.first().and_then(Word::known);
             matches!(name, Some("cd" | "pushd" | "popd"))
         };
+        // Where a wrapper may choose another folder, what is redirected in it may be there as well.
+        let may_move = |command: &Command| {
+            let mut words = command.words.iter().filter_map(Word::known);
+            let name = words.next().map(base_name);
+            match name {
+                Some("chroot" | "doas" | "nsenter" | "sudo" | "systemd-run" | "unshare") => true,
+                Some("env") => words.any(|word| word.starts_with("-C") || word.starts_with("--c")),
+                Some("find") => words.any(|word| matches!(word, "-execdir" | "-okdir")),
+                Some(_) | None => false,
+            }
+        };
+        if self.commands.iter().any(may_move) {
+            let relative = |redirection: &&Redirection| !redirection.shown.starts_with('/');
+            let elsewhere: Vec<Redirection> = (self.redirections.iter().filter(relative))
+                .map(|redirection| Redirection {
+                    path: None,
+                    ..redirection.clone()
+                })
+                .collect();
+            self.redirections.extend(elsewhere);
+        }
         if !self.commands.iter().any(moves) {
             return;
         }

@@ -165,8 +165,8 @@ impl Judge<'_> {
                     continue;
                 }
             }
-            is_named |= (kind, verdict) == (Kind::Rule, Verdict::Allow)
-                && rule.pattern.is_one_command();
+            is_named |=
+                (kind, verdict) == (Kind::Rule, Verdict::Allow) && rule.pattern.is_one_command();
             voices.push(Because {
                 kind,
                 verdict,

@@ -238,6 +238,10 @@ const REDIRECTED: &[&str] = &[
 ];
 
 const OPAQUE: &[&str] = &[
+    "&& ls",
+    "| ls",
+    "ls && | ls",
+    "ls; fi",
     "cargo test $(ls)",
     "cargo test `ls`",
     "cargo test \"$(ls)\"",

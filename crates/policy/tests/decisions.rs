@@ -586,6 +586,7 @@ const UNKNOWN_TARGETS: &[&str] = &[
     "echo x > ward.tom?",
     "cd sub/.. && echo x >> ward.toml",
     "sh -c 'echo x > \"$X\"'",
+    "find .ward -execdir sh -c 'echo x > roles' \\;",
 ];
 
 #[test]

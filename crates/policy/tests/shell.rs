@@ -179,3 +179,155 @@ fn where_one_program_is_seen_no_shell_runs_another() {
     }
     assert!(claimed > 300, "the reader knows too little: {claimed}");
 }
+
+/// Whether the reader claims to know all of this line.
+fn is_known(text: &str) -> bool {
+    let facts = line(text);
+    let seen = Line::of(facts.command.as_ref().unwrap(), WORKSPACE);
+    seen.doubts.is_empty()
+}
+
+#[test]
+fn what_no_shell_can_read_is_not_known() {
+    let plain = [
+        "&& ls",
+        "| ls",
+        "|| ls",
+        "; ls",
+        "& ls",
+        "ls &&",
+        "ls |",
+        "ls && && ls",
+        "ls | | ls",
+        "ls ; ; ls",
+        "ls &; ls",
+        "ls &| ls",
+        "ls;; ls",
+        "ls; fi",
+        "ls; done",
+        "ls; }",
+        "if ls; fi",
+        "if ls; then; ls; fi",
+        "while ls; do done",
+        "{ ls;",
+        "( )",
+        "(ls) ls",
+        "(ls) (ls)",
+        "{ ls; } ls",
+        "if ls; then ls; fi ls",
+        "( && ls )",
+        "$(&& ls)",
+        "ls $(ls |)",
+        "(ls;; ls)",
+        "do ls; done",
+        "then ls",
+        "else ls",
+        "! ",
+        "ls | ! ls",
+        "if ls; then ls; else ls; else ls; fi",
+    ];
+    for text in plain {
+        assert!(!is_known(text), "{text}");
+    }
+    let whole = [
+        "ls",
+        "ls;",
+        "ls &",
+        "ls &&\nls",
+        "ls |\n\nls",
+        "(ls)",
+        "(ls;)",
+        "( ls & )",
+        "{ ls; }",
+        "{ (ls) }",
+        "(ls) > /dev/null",
+        "{ ls; } | ls",
+        "if ls; then ls; elif ls; then ls; else ls; fi",
+        "if (ls) then ls; fi",
+        "if if ls; then ls; fi then ls; fi",
+        "while ! ls; do ls; done | ls",
+        "for x in a b; do ls; done",
+        "for x\ndo ls; done",
+        "for x do ls; done",
+        "\n\nls\n\n",
+        "until ls\ndo\nls\ndone",
+        "! ls | ls",
+        "ls # x",
+        "# x",
+        "",
+        "time ls",
+        "> /dev/null",
+        "ls && (ls; ls) || { ls\n}",
+        "A=1; ls",
+        "LANG=C ls && ls",
+    ];
+    for text in whole {
+        let facts = line(text);
+        let seen = Line::of(facts.command.as_ref().unwrap(), WORKSPACE);
+        let unreadable = |doubt: &&policy::command::Doubt| doubt.reason.contains("could not read");
+        assert_eq!(seen.doubts.iter().find(unreadable), None, "{text}");
+    }
+    let piece = prop::sample::select(vec![
+        "ls",
+        "ls",
+        "ls",
+        "&&",
+        "||",
+        "|",
+        "|&",
+        ";",
+        ";",
+        "&",
+        "\n",
+        "(",
+        ")",
+        "{",
+        "}",
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "while",
+        "until",
+        "do",
+        "done",
+        "for x in a",
+        "!",
+        "A=1",
+        "> /dev/null",
+        "< /dev/null",
+        ";;",
+        "# x\n",
+    ]);
+    let lines = prop::collection::vec(piece, 1..9).prop_map(|pieces| pieces.join(" "));
+    let mut runner = TestRunner::deterministic();
+    let mut claimed = std::collections::BTreeSet::new();
+    for _ in 0..40_000 {
+        let text = lines.new_tree(&mut runner).unwrap().current();
+        if is_known(&text) {
+            claimed.insert(text);
+        }
+    }
+    assert!(
+        claimed.len() > 500,
+        "the reader knows too little: {}",
+        claimed.len()
+    );
+    for text in claimed
+        .iter()
+        .filter(|text| !text.trim().is_empty())
+        .take(2_000)
+    {
+        let output = Command::new("bash")
+            .args(["-n", "-c", text])
+            .env_clear()
+            .output();
+        let Ok(output) = output else { return };
+        assert!(
+            output.status.success(),
+            "{text:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}

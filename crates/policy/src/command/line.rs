@@ -1,10 +1,11 @@
 //! Reads a line of shell into simple commands.
 //!
-//! Structure does not matter here: all commands of a line count alike, whether they stand in a
-//! pipeline, a loop or a group. So the reader only has to find where words begin and end. What it
-//! understands is common to sh and bash; whatever else it meets becomes a doubt, and it reads on as
+//! All commands of a line count alike, whether they stand in a pipeline, a loop or a group. So the
+//! reader only has to find where words begin and end, and whether a shell would take the line at
+//! all (`structure`). What it understands is common to sh and bash; whatever else it meets becomes a doubt, and it reads on as
 //! well as it can, so that a rule that denies still sees what follows.
 
+use super::structure::Structure;
 use super::unwrap::{self, Inside};
 use super::variables::{assigned, is_name, steering, steering_in_shell};
 use super::word::Reading;
@@ -28,18 +29,26 @@ pub(super) fn read(script: &str, inside: Inside<'_>, line: &mut Line) {
         documents: Vec::new(),
     };
     if reader.list(End::OfText).is_err() {
-        line.doubt(
-            About::Commands,
-            "a shell could not read it, or reads it otherwise",
-        );
+        line.doubt(About::Commands, UNREADABLE);
     }
 }
+
+const UNREADABLE: &str = "a shell could not read it, or reads it otherwise";
 
 /// Where a list of commands ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     OfText,
     AtParenthesis,
+}
+
+/// How far the head of a loop was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loop {
+    /// Its variable and its words.
+    Named,
+    /// `do` as well.
+    Begun,
 }
 
 /// The line cannot be read on from here.
@@ -76,7 +85,7 @@ impl Reader<'_, '_> {
             return Err(Unreadable);
         }
         let mut simple = Simple::default();
-        let mut open = 0_usize;
+        let mut structure = Structure::default();
         while let Some(char) = self.peek(0) {
             match (char, self.peek(1)) {
                 (' ' | '\t', _) => self.at += 1,
@@ -89,56 +98,78 @@ impl Reader<'_, '_> {
                 ('\n', _) => {
                     self.at += 1;
                     self.finish(&mut simple);
+                    structure.line();
                     self.here_documents();
                 }
                 (';', Some(';')) => {
                     self.at += 2;
                     self.finish(&mut simple);
+                    structure.misplaced();
                 }
                 ('&', Some('>')) => {
                     self.at += 1;
                     self.redirection(&mut simple)?;
+                    structure.redirection();
                     simple.parted = true;
                 }
-                ('&' | '|', Some('&' | '|')) => {
+                ('&', Some('&')) | ('|', Some('|')) => {
                     self.at += 2;
                     self.finish(&mut simple);
+                    structure.joined();
                 }
-                ('&' | '|' | ';', _) => {
+                ('|', next) => {
+                    self.at += if next == Some('&') { 2 } else { 1 };
+                    self.finish(&mut simple);
+                    structure.piped();
+                }
+                ('&' | ';', _) => {
                     self.at += 1;
                     self.finish(&mut simple);
+                    structure.ended();
                 }
                 ('(', next) => {
                     if !simple.words.is_empty() || !simple.variables.is_empty() {
                         self.doubt("it defines a function or an array");
+                        structure.loosen();
                     } else if next == Some('(') {
                         self.doubt("it computes with `((`");
+                        structure.loosen();
                     }
                     self.at += 1;
                     self.finish(&mut simple);
-                    open += 1;
+                    structure.opened();
                 }
                 (')', _) => {
                     self.at += 1;
                     self.finish(&mut simple);
-                    match (open, end) {
-                        (0, End::AtParenthesis) => return Ok(()),
-                        (0, End::OfText) => self.doubt("a parenthesis is closed that was not open"),
-                        (_, _) => open -= 1,
+                    match (structure.closed(), end) {
+                        (true, _) => {}
+                        (false, End::AtParenthesis) => {
+                            self.look_at(&structure);
+                            return Ok(());
+                        }
+                        (false, End::OfText) => {
+                            self.doubt("a parenthesis is closed that was not open");
+                        }
                     }
                 }
                 ('<' | '>', Some('(')) => {
                     self.at += 2;
                     self.doubt("it has a process substitution");
                     self.nested()?;
+                    structure.command();
                     simple.words.push(Word::One("<(…)".to_owned()));
                 }
-                ('<' | '>', _) => self.redirection(&mut simple)?,
+                ('<' | '>', _) => {
+                    self.redirection(&mut simple)?;
+                    structure.redirection();
+                }
                 (char, _) if char.is_ascii_digit() && self.is_descriptor() => {
                     while self.peek(0).is_some_and(|char| char.is_ascii_digit()) {
                         self.at += 1;
                     }
                     self.redirection(&mut simple)?;
+                    structure.redirection();
                 }
                 (_, _) => {
                     let word = self.word()?;
@@ -147,14 +178,24 @@ impl Reader<'_, '_> {
                         self.doubt("it may name a descriptor");
                         continue;
                     }
-                    self.take(word, &mut simple)?;
+                    self.take(word, &mut simple, &mut structure)?;
                 }
             }
         }
         self.finish(&mut simple);
-        match (end, open) {
-            (End::OfText, 0) => Ok(()),
-            (End::OfText | End::AtParenthesis, _) => Err(Unreadable),
+        match end {
+            End::OfText => {
+                self.look_at(&structure);
+                Ok(())
+            }
+            End::AtParenthesis => Err(Unreadable),
+        }
+    }
+
+    /// A line that is none is a doubt, but what is in it is seen.
+    fn look_at(&mut self, structure: &Structure) {
+        if !structure.is_whole() {
+            self.doubt(UNREADABLE);
         }
     }
 
@@ -177,7 +218,12 @@ impl Reader<'_, '_> {
     }
 
     /// A word in its place: an assignment, a keyword of the shell, or a word of the command.
-    fn take(&mut self, word: Reading, simple: &mut Simple) -> Result<(), Unreadable> {
+    fn take(
+        &mut self,
+        word: Reading,
+        simple: &mut Simple,
+        structure: &mut Structure,
+    ) -> Result<(), Unreadable> {
         if simple.parted {
             self.doubt("sh and bash disagree on what follows `&>`");
         }
@@ -193,41 +239,59 @@ impl Reader<'_, '_> {
                 self.doubt("what is an assignment to bash is a program to sh");
             }
             simple.variables.push(name.to_owned());
+            structure.command();
             return Ok(());
         }
         if word.quoted.is_some() || !simple.variables.is_empty() || simple.redirects {
+            structure.command();
             simple.words.push(word.into_word());
             return Ok(());
         }
         match word.text.as_str() {
             "if" | "then" | "else" | "elif" | "fi" | "do" | "done" | "while" | "until" | "{"
-            | "}" | "!" | "esac" => {}
-            "for" => self.loop_variable()?,
+            | "}" | "!" => structure.keyword(&word.text),
+            "esac" => structure.loosen(),
+            "for" => {
+                structure.keyword("for");
+                if self.loop_variable()? == Loop::Begun {
+                    structure.line();
+                    structure.keyword("do");
+                }
+            }
             // With an option it is the program, which is unwrapped like others of its kind.
             "time" => {
                 simple.timed = true;
                 self.blanks();
                 if self.peek(0) == Some('-') {
+                    structure.command();
                     simple.words.push(word.into_word());
                 }
             }
             "[[" => {
                 self.doubt("it has a test with `[[`");
+                structure.loosen();
                 self.skip_test();
             }
-            "case" | "select" | "coproc" => self.doubt(&format!("it uses `{}`", word.text)),
+            "case" | "select" | "coproc" => {
+                self.doubt(&format!("it uses `{}`", word.text));
+                structure.loosen();
+            }
             "function" => {
                 self.doubt("it defines a function or an array");
+                structure.loosen();
                 self.blanks();
                 self.word()?;
             }
-            _ => simple.words.push(word.into_word()),
+            _ => {
+                structure.command();
+                simple.words.push(word.into_word());
+            }
         }
         Ok(())
     }
 
     /// `for NAME`, and `in WORDS` where they follow.
-    fn loop_variable(&mut self) -> Result<(), Unreadable> {
+    fn loop_variable(&mut self) -> Result<Loop, Unreadable> {
         self.blanks();
         let name = self.word()?;
         if name.unknown || !is_name(&name.text) {
@@ -241,11 +305,11 @@ impl Reader<'_, '_> {
         let ends =
             |char: Option<char>| matches!(char, None | Some('\n' | ';' | '&' | '|' | ')' | '#'));
         if ends(self.peek(0)) {
-            return Ok(());
+            return Ok(Loop::Named);
         }
         match self.word()?.text.as_str() {
             "in" => self.blanks(),
-            "do" => return Ok(()),
+            "do" => return Ok(Loop::Begun),
             _ => return Err(Unreadable),
         }
         while !ends(self.peek(0)) {
@@ -255,7 +319,7 @@ impl Reader<'_, '_> {
             self.word()?;
             self.blanks();
         }
-        Ok(())
+        Ok(Loop::Named)
     }
 
     fn blanks(&mut self) {
