@@ -18,6 +18,7 @@ use crate::clock::now;
 use crate::files::Files;
 use crate::gate::GateOptions;
 use crate::grants::session_key;
+use crate::named::Named;
 use crate::path::unknown_role;
 use crate::pending::Kept;
 use crate::redact;
@@ -243,7 +244,7 @@ impl Job {
             }
         }
         // They say what is in files, which it may have no leave to read.
-        (facts.files, facts.more_files) = (Vec::new(), None);
+        Named::default().put_into(&mut facts);
         Cow::Owned(facts)
     }
 

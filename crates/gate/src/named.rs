@@ -1,38 +1,73 @@
 //! The files that a command's words name, as they are now. A person who is asked about `./deploy.sh`
-//! answers about what is in it, so the answer does not hold for another content.
+//! answers about what is in it, so the answer does not hold for another content. Words whose files
+//! cannot be known before the command runs are told beside.
 
-use std::collections::{BTreeSet, HashSet};
+mod glob;
+mod words;
+
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use policy::command::{Line, Way, Word};
 use protocol::facts::{CommandFact, FileFact};
 use protocol::{Digest, ErrorKind, Facts, Failure, Mode};
 use sha2::{Digest as _, Sha256};
 
 use crate::undo::disk::{self, Entry};
 
-/// The most words that are looked up; a longer line cannot be asked about.
-const MOST_WORDS: usize = 16 * 1024;
+use self::glob::Budget;
+use self::words::{MOST_WORDS, Words};
+
 /// The most folders that a word is looked up in.
-const MOST_FOLDERS: usize = 8;
+const MOST_FOLDERS: usize = 16;
 /// The most files that are shown; further ones stand in one digest.
 const MOST_SHOWN: usize = 64;
 /// How much is read in all; what does not fit is known by its size and its last change.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Adds them to the facts of a command that a person is asked about. Only files count that agents
-/// can reach to change: those of the workspace, and in full mode all.
+/// What the words of a command name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) files: Vec<FileFact>,
+    /// Stands for further ones.
+    pub(crate) more_files: Option<Digest>,
+    /// Words whose files are not among them, because nobody can know which they are.
+    pub(crate) unbound: Vec<String>,
+}
+
+impl Named {
+    /// What these facts say about it.
+    pub(crate) fn of(facts: &Facts) -> Self {
+        Self {
+            files: facts.files.clone(),
+            more_files: facts.more_files.clone(),
+            unbound: facts.unbound.clone(),
+        }
+    }
+
+    /// The facts with this in them.
+    pub(crate) fn put_into(self, facts: &mut Facts) {
+        let Self {
+            files,
+            more_files,
+            unbound,
+        } = self;
+        (facts.files, facts.more_files, facts.unbound) = (files, more_files, unbound);
+    }
+}
+
+/// Looks at them for a command that a person is asked about. Only files count that agents can reach
+/// to change: those of the workspace, and in full mode all.
 pub(crate) async fn named(
     facts: &Facts,
     mode: Mode,
     workspace: &Path,
     home: Option<&str>,
-) -> Result<(Vec<FileFact>, Option<Digest>), Failure> {
+) -> Result<Named, Failure> {
     let Some(command) = facts.command.clone() else {
-        return Ok((Vec::new(), None));
+        return Ok(Named::default());
     };
     let within = match mode {
         Mode::Sandbox => workspace.to_owned(),
@@ -49,9 +84,10 @@ fn look(
     workspace: &Path,
     within: &Path,
     home: Option<&str>,
-) -> Result<(Vec<FileFact>, Option<Digest>), Failure> {
-    let words = words(command, workspace, home);
-    if words.len() > MOST_WORDS {
+) -> Result<Named, Failure> {
+    let confined = within == workspace;
+    let mut words = Words::of(command, workspace, home, confined);
+    if words.all.len() > MOST_WORDS {
         return Err(Failure::new(
             ErrorKind::TooLarge,
             "A person would have to be asked about this command, and it has too many words to look at what each stands for. Put it into a file, and run that.",
@@ -61,7 +97,7 @@ fn look(
     let mut more = Sha256::new();
     let mut further = 0_usize;
     let mut left = MOST_BYTES;
-    for path in files(&words, command, workspace, within) {
+    for path in files(&mut words, command, workspace, within) {
         let Some(fact) = fact(&path, &mut left) else {
             continue;
         };
@@ -75,75 +111,60 @@ fn look(
             more.update([0]);
         }
     }
-    let more = (further > 0).then(|| Digest::from_hash(&more.finalize().into()));
-    Ok((shown, more))
-}
-
-/// Every word that may name a file: those that the policy sees, and all that looks like one, since
-/// too many do no harm.
-fn words(command: &CommandFact, workspace: &Path, home: Option<&str>) -> Vec<String> {
-    let line = Line::of(command, &workspace.to_string_lossy());
-    let known = line.commands.iter().flat_map(|command| &command.words);
-    let read = line.redirections.iter();
-    let read = read.filter(|redirection| redirection.way == Way::Read);
-    let ends =
-        |char: char| char.is_whitespace() || matches!(char, '\'' | '"' | '`' | '=' | ',' | ':');
-    let ends = |char: char| ends(char) || "();&|<>{}$".contains(char);
-    let pieces = command.argv.iter().flat_map(|word| word.split(ends));
-    let mut seen = HashSet::new();
-    (known.map(Word::shown))
-        .chain(read.map(|redirection| redirection.shown.as_str()))
-        .chain(command.program.as_deref())
-        .chain(command.argv.iter().map(String::as_str))
-        .chain(pieces)
-        // No path is longer.
-        .filter(|word| !word.is_empty() && word.len() <= 4096 && seen.insert(*word))
-        .map(|word| match (word.strip_prefix("~/"), home) {
-            (Some(rest), Some(home)) => format!("{home}/{rest}"),
-            (Some(_) | None, _) => word.to_owned(),
-        })
-        .take(MOST_WORDS + 1)
-        .collect()
+    Ok(Named {
+        files: shown,
+        more_files: (further > 0).then(|| Digest::from_hash(&more.finalize().into())),
+        unbound: words.unbound,
+    })
 }
 
 /// The real paths of the regular files among them. Where a word names a folder, the others may be
 /// meant from there: `cd tools && ./deploy.sh`, `make -C tools`.
 fn files(
-    words: &[String],
+    words: &mut Words,
     command: &CommandFact,
     workspace: &Path,
     within: &Path,
 ) -> BTreeSet<PathBuf> {
     let mut folders = vec![PathBuf::from(&command.cwd)];
-    let add = |folder: PathBuf, folders: &mut Vec<PathBuf>| {
-        if folders.len() < MOST_FOLDERS && !folders.contains(&folder) {
-            folders.push(folder);
-        }
-    };
-    add(workspace.to_owned(), &mut folders);
-    for word in words {
+    if folders[0] != workspace {
+        folders.push(workspace.to_owned());
+    }
+    let mut budget = Budget::new();
+    let mut left_out = Vec::new();
+    for word in &words.all {
         for index in 0..folders.len() {
-            let there = folders[index].join(word);
-            if there.is_dir()
-                && let Ok(real) = there.canonicalize()
-                && real.starts_with(within)
-            {
-                add(real, &mut folders);
+            for there in word.paths(&folders[index], &mut budget) {
+                if there.is_dir()
+                    && let Ok(real) = there.canonicalize()
+                    && real.starts_with(within)
+                    && !folders.contains(&real)
+                {
+                    match folders.len() < MOST_FOLDERS {
+                        true => folders.push(real),
+                        false => left_out.push(word.shown()),
+                    }
+                }
             }
         }
     }
     let mut found = BTreeSet::new();
-    for word in words {
+    for word in &words.all {
         for folder in &folders {
-            let there = folder.join(word);
-            if there.is_file()
-                && let Ok(real) = there.canonicalize()
-                && real.starts_with(within)
-            {
-                found.insert(real);
+            for there in word.paths(folder, &mut budget) {
+                if there.is_file()
+                    && let Ok(real) = there.canonicalize()
+                    && real.starts_with(within)
+                {
+                    found.insert(real);
+                }
+            }
+            if budget.is_spent() && word.globs() {
+                left_out.push(word.shown());
             }
         }
     }
+    left_out.iter().for_each(|word| words.leave_out(word));
     found
 }
 
@@ -207,8 +228,9 @@ mod tests {
     }
 
     fn found(line: &str, work: &Path, within: &Path) -> Vec<(String, Digest)> {
-        let (files, more) = look(&command(line, work), work, within, None).unwrap();
-        assert_eq!(more, None);
+        let named = look(&command(line, work), work, within, None).unwrap();
+        assert_eq!(named.more_files, None);
+        let files = named.files;
         let name = |file: FileFact| {
             let name = Path::new(&file.path).file_name().unwrap();
             (name.to_string_lossy().into_owned(), file.digest)
@@ -266,6 +288,122 @@ mod tests {
         );
     }
 
+    /// The names of what a line's words name in full mode, besides the shell, and what is left open.
+    fn bound(line: &str, work: &Path, home: &Path) -> (Vec<String>, Vec<String>) {
+        let home = home.to_string_lossy();
+        let within = Path::new("/");
+        let named = look(&command(line, work), work, within, Some(&home)).unwrap();
+        let above = work.parent().unwrap();
+        let names = named.files.iter().filter_map(|file| {
+            let name = Path::new(&file.path).strip_prefix(above).ok()?;
+            Some(name.to_string_lossy().into_owned())
+        });
+        (names.collect(), named.unbound)
+    }
+
+    #[test]
+    fn what_a_shell_makes_of_globs_of_its_folder_and_of_home_is_bound() {
+        let above = tempfile::tempdir().unwrap();
+        let root = above.path().canonicalize().unwrap();
+        let (work, home) = (root.join("work"), root.join("home"));
+        fs::create_dir_all(work.join("sub")).unwrap();
+        fs::create_dir_all(work.join("pack")).unwrap();
+        fs::create_dir_all(&home).unwrap();
+        for file in ["d.sh", "e.sh", "sub/s.sh", "m.py", "pack/__main__.py"] {
+            fs::write(work.join(file), "a").unwrap();
+        }
+        fs::write(home.join("x.sh"), "a").unwrap();
+        let cases: &[(&str, &[&str])] = &[
+            ("./d*.sh", &["work/d.sh"]),
+            ("bash ?.sh", &["work/d.sh", "work/e.sh"]),
+            ("bash [d].sh", &["work/d.sh", "work/e.sh"]),
+            ("bash */s.sh", &["work/sub/s.sh"]),
+            ("bash {d,e}.sh", &["work/d.sh", "work/e.sh"]),
+            ("for f in ./d*.sh; do bash a; done", &["work/d.sh"]),
+            ("bash < d*.sh", &["work/d.sh"]),
+            ("\"$PWD\"/d.sh", &["work/d.sh"]),
+            ("bash ${PWD}/d.sh", &["work/d.sh"]),
+            ("cd sub && bash $PWD/s.sh", &["work/sub/s.sh"]),
+            ("bash ~+/d.sh", &["work/d.sh"]),
+            ("tool --script=$PWD/d.sh", &["work/d.sh"]),
+            ("$HOME/x.sh", &["home/x.sh"]),
+            ("bash \"$HOME/x.sh\"", &["home/x.sh"]),
+            ("bash ~/x.sh", &["home/x.sh"]),
+            ("cd ~ && ./x.sh", &["home/x.sh"]),
+            ("cd $HOME && ./x.sh", &["home/x.sh"]),
+            ("cd \"${HOME}\" && ./x.sh", &["home/x.sh"]),
+            ("cd && ./x.sh", &["home/x.sh"]),
+            ("cd -P; ./x.sh", &["home/x.sh"]),
+            ("cd s*; ./s.sh", &["work/sub/s.sh"]),
+            ("make -fd.sh", &["work/d.sh"]),
+            ("curl -d@d.sh a", &["work/d.sh"]),
+            ("python3 -m m", &["work/m.py"]),
+            ("python3 -mm", &["work/m.py"]),
+            ("python3 -m pack", &["work/pack/__main__.py"]),
+            ("python3 -m work.m", &[]),
+            ("grep 'd*' a", &[]),
+        ];
+        for (line, files) in cases {
+            let (named, unbound) = bound(line, &work, &home);
+            assert_eq!(named, *files, "{line}");
+            assert_eq!(unbound, [] as [&str; 0], "{line}");
+        }
+        let (named, unbound) = bound("PATH=$HOME:$PATH x.sh", &work, &home);
+        assert_eq!(named, ["home/x.sh"]);
+        assert_eq!(unbound, ["PATH"]);
+    }
+
+    #[test]
+    fn words_whose_files_nobody_can_know_are_told() {
+        let above = tempfile::tempdir().unwrap();
+        let work = above.path().canonicalize().unwrap();
+        let cases: &[(&str, &[&str])] = &[
+            ("bash $X", &["$X"]),
+            ("bash \"$X/d.sh\"", &["$X/d.sh"]),
+            ("bash ~ada/d.sh", &["~ada/d.sh"]),
+            ("bash ~-/d.sh", &["~-/d.sh"]),
+            ("bash < $X", &["$X"]),
+            ("bash {1..9}.sh", &["{1..9}.sh"]),
+            ("bash **/d.sh", &["**/d.sh"]),
+            ("cd - && ./d.sh", &["cd -"]),
+            ("CDPATH=/x; cd sub && ./d.sh", &["CDPATH"]),
+            ("HOME=/x; bash ~/d.sh", &["HOME"]),
+            ("read PWD; bash $PWD/d.sh", &["PWD"]),
+            ("bash 'a$X' \\$Y", &[]),
+            ("echo $", &[]),
+            ("ls", &[]),
+        ];
+        for (line, told) in cases {
+            let (_, unbound) = bound(line, &work, &work.join("home"));
+            assert_eq!(unbound, *told, "{line}");
+        }
+        let substituted = bound("bash $(cat x)", &work, &work).1;
+        assert_eq!(substituted, ["$(cat x)"]);
+        let many: Vec<String> = (0..40).map(|number| format!("$X{number}")).collect();
+        assert_eq!(bound(&many.join(" "), &work, &work).1.len(), 17);
+        // A room's own folders are not looked into.
+        let in_room = |line: &str| {
+            let named = look(&command(line, &work), &work, &work, Some("/home/ada")).unwrap();
+            named.unbound
+        };
+        assert_eq!(in_room("bash ~/d.sh"), ["~/d.sh"]);
+        assert_eq!(in_room("bash $HOME/d.sh"), ["$HOME/d.sh"]);
+        assert_eq!(in_room("bash /tmp/d.sh"), ["/tmp/d.sh"]);
+        assert_eq!(in_room("bash d.sh"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn more_folders_or_entries_than_are_looked_at_are_told() {
+        let above = tempfile::tempdir().unwrap();
+        let work = above.path().canonicalize().unwrap();
+        let names: Vec<String> = (100..130).map(|number| format!("f{number}")).collect();
+        for name in &names {
+            fs::create_dir(work.join(name)).unwrap();
+        }
+        let (_, unbound) = bound(&format!("ls {}", names.join(" ")), &work, &work);
+        assert!(unbound.contains(&"f129".to_owned()), "{unbound:?}");
+    }
+
     #[test]
     fn many_files_stand_in_one_digest_and_a_large_one_is_known_by_its_last_change() {
         let work = tempfile::tempdir().unwrap();
@@ -277,18 +415,18 @@ mod tests {
         let line = command(&format!("rm {}", names.join(" ")), &work);
         let look = |line: &CommandFact| look(line, &work, &work, None).unwrap();
         let before = look(&line);
-        assert_eq!(before.0.len(), MOST_SHOWN);
+        assert_eq!(before.files.len(), MOST_SHOWN);
         assert_eq!(before, look(&line));
         fs::write(work.join("f199"), "b").unwrap();
         let after = look(&line);
-        assert_eq!(before.0, after.0);
-        assert_ne!(before.1, after.1);
+        assert_eq!(before.files, after.files);
+        assert_ne!(before.more_files, after.more_files);
 
         let large = File::create(work.join("large")).unwrap();
         large.set_len(MOST_BYTES + 1).unwrap();
         let line = command("./large", &work);
         let before = look(&line);
-        assert_eq!((before.0.len(), &before), (1, &look(&line)));
+        assert_eq!((before.files.len(), &before), (1, &look(&line)));
         large.set_len(MOST_BYTES + 2).unwrap();
         assert_ne!(before, look(&line));
     }

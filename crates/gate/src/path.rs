@@ -19,7 +19,7 @@ use crate::files::Files;
 use crate::gate::{Gate, Inner};
 use crate::job::{Job, name_of};
 use crate::live::{Begun, Ended, Live, State, used};
-use crate::named::named;
+use crate::named::{Named, named};
 use crate::pause::pause;
 use crate::pending::Kept;
 use crate::printing;
@@ -339,15 +339,13 @@ impl<S: Store> Inner<S> {
             return Ok(None);
         }
         let home = self.options.home.as_deref();
-        let (files, more_files) = named(facts, mode, &job.workspace.real, home).await?;
-        if files.is_empty() {
+        let named = named(facts, mode, &job.workspace.real, home).await?;
+        if named == Named::default() {
             return Ok(None);
         }
-        Ok(Some(Facts {
-            files,
-            more_files,
-            ..facts.clone()
-        }))
+        let mut facts = facts.clone();
+        named.put_into(&mut facts);
+        Ok(Some(facts))
     }
 
     /// Whether a command's words name the same files as when these facts were shown.
@@ -359,7 +357,7 @@ impl<S: Store> Inner<S> {
         shown: &Facts,
     ) -> Result<bool, Failure> {
         let now = self.with_files(job, facts, mode).await?.unwrap_or_default();
-        Ok((&now.files, &now.more_files) == (&shown.files, &shown.more_files))
+        Ok(Named::of(&now) == Named::of(shown))
     }
 
     /// Refuses what an agent asked for whose token was revoked since.

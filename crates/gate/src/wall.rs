@@ -18,6 +18,7 @@ use crate::files::Files;
 use crate::gate::Inner;
 use crate::job::Job;
 use crate::live::{Live, State};
+use crate::named::Named;
 use crate::path::{Decided, Done, TRIES, unwritten};
 use crate::record::Record;
 use crate::request::Ask;
@@ -198,8 +199,7 @@ impl<S: Store> Inner<S> {
         for _ in 0..TRIES {
             // What runs again is what is in the scripts now, and the answer is about that too.
             let named = self.with_files(job, &decided.facts, decision.mode).await?;
-            let named = named.unwrap_or_default();
-            (facts.files, facts.more_files) = (named.files, named.more_files);
+            Named::of(&named.unwrap_or_default()).put_into(&mut facts);
             let digest = job.digest(&facts, decision.mode, book, &wider)?;
             let mut record = Record::of(job, &self.redactor, now());
             record.decision(&decision, &facts, &digest, &book.version);

@@ -26,6 +26,10 @@ pub struct Facts {
     /// Stands for further ones, where there are too many to list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_files: Option<Digest>,
+    /// Words of the command, as written, whose files cannot be known before it runs: variables,
+    /// substitutions, folders of the room's own. An answer does not hold them to what is in them now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unbound: Vec<String>,
     /// Whose word this is, where Ward did not look itself: an editor's kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word_of: Option<String>,

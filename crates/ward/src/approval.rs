@@ -65,6 +65,7 @@ pub(crate) fn show(out: &mut impl Write, approval: &Approval) -> std::io::Result
     writeln!(out, "{}", paint(BOLD, &headline(approval)))?;
     let mut row = |name: &str, text: &str| writeln!(out, "  {name:<10} {}", printable(text));
     row("id", &approval.id)?;
+    row("digest", approval.digest.as_str())?;
     row(
         "who",
         &format!(
@@ -76,11 +77,18 @@ pub(crate) fn show(out: &mut impl Write, approval: &Approval) -> std::io::Result
         row("session", session)?;
     }
     row("where", &approval.workspace)?;
-    show_what(out, approval)
+    show_about(out, approval, usize::MAX)
 }
+
+/// The most files that are listed while a person is asked; `ward approvals show` has all.
+const MOST_FILES: usize = 8;
 
 /// What would happen and why it asks, where it is plain who does.
 pub(crate) fn show_what(out: &mut impl Write, approval: &Approval) -> std::io::Result<()> {
+    show_about(out, approval, MOST_FILES)
+}
+
+fn show_about(out: &mut impl Write, approval: &Approval, files: usize) -> std::io::Result<()> {
     let mut row = |name: &str, text: &str| writeln!(out, "  {name:<10} {}", printable(text));
     row("why", &approval.rule.to_string())?;
     if let Some(command) = &approval.facts.command {
@@ -100,6 +108,26 @@ pub(crate) fn show_what(out: &mut impl Write, approval: &Approval) -> std::io::R
         row(
             "note",
             "it ran already and was stopped there; what it did before may be done twice",
+        )?;
+    }
+    let facts = &approval.facts;
+    for file in facts.files.iter().take(files) {
+        row("binds", &format!("{} ({})", file.path, file.digest))?;
+    }
+    let more = facts.files.len().saturating_sub(files);
+    match (more, facts.more_files.is_some()) {
+        (0, false) => {}
+        (0, true) => row("binds", "and further files")?,
+        (more, false) => row("binds", &format!("and {more} more"))?,
+        (more, true) => row("binds", &format!("and {more} more, and further files"))?,
+    }
+    if !facts.unbound.is_empty() {
+        let words = facts.unbound.join("  ");
+        row(
+            "not bound",
+            &format!(
+                "{words}: what they name is not known before it runs, and may change after your answer"
+            ),
         )?;
     }
     for question in &approval.questions {
@@ -125,4 +153,47 @@ pub(crate) fn told(out: &mut impl Write, resolved: &Resolved) -> std::io::Result
         writeln!(out, "  granted  {}", printable(pattern))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::facts::FileFact;
+
+    use super::*;
+
+    #[test]
+    fn a_question_says_what_it_binds_and_what_it_cannot() {
+        let mut approval: Approval = serde_json::from_value(serde_json::json!({
+            "id": "a1", "digest": Digest::of(b"a"), "action_id": "b1", "subject": {"about": "action"},
+            "action": "terminal.run", "params": {}, "facts": {}, "role": "dev", "actor": "agent:x",
+            "mode": "full", "workspace": "/work", "questions": [], "asked_at": 0, "expires_at": 1,
+            "rule": {"kind": "mode", "text": "full", "reason": "", "file": "built-in", "line": 1},
+        }))
+        .unwrap();
+        approval.facts.files = (0..10)
+            .map(|number| FileFact {
+                path: format!("/work/{number}.sh"),
+                digest: Digest::of(b"b"),
+            })
+            .collect();
+        approval.facts.unbound = vec!["$X".to_owned(), "PATH".to_owned()];
+        let mut out = Vec::new();
+        show(&mut out, &approval).unwrap();
+        let all = String::from_utf8(out).unwrap();
+        for told in [
+            format!("  digest     {}\n", Digest::of(b"a")),
+            format!("  binds      /work/9.sh ({})\n", Digest::of(b"b")),
+            "  not bound  $X  PATH: ".to_owned(),
+        ] {
+            assert!(all.contains(&told), "{all}");
+        }
+        let mut out = Vec::new();
+        show_what(&mut out, &approval).unwrap();
+        let short = String::from_utf8(out).unwrap();
+        assert!(
+            short.contains("/work/7.sh") && !short.contains("/work/8.sh"),
+            "{short}"
+        );
+        assert!(short.contains("  binds      and 2 more\n"), "{short}");
+    }
 }

@@ -283,6 +283,22 @@ function Touches({ approval }: { approval: Approval }) {
         </>
       )}
       {facts.command && facts.command.cwd !== workspace && <><dt>In</dt><dd className="mono"><Visible text={within(facts.command.cwd, workspace)} strict /></dd></>}
+      {(facts.files ?? []).length > 0 && (
+        <>
+          <dt>It names</dt>
+          <dd><ul className="plainlist">
+            {(facts.files ?? []).map((file, index) => <li key={index} className="mono"><Visible text={within(file.path, workspace)} strict /></li>)}
+            {facts.more_files && <li>and further files</li>}
+            <li className="soft">Your answer holds for what is in them now.</li>
+          </ul></dd>
+        </>
+      )}
+      {(facts.unbound ?? []).length > 0 && (
+        <>
+          <dt>Not known</dt>
+          <dd>{(facts.unbound ?? []).map((word, index) => <code key={index}><Visible text={word} strict /> </code>)}<span className="soft">which files these name; they may change after your answer</span></dd>
+        </>
+      )}
       {facts.command?.program && <><dt>Program</dt><dd className="mono"><Visible text={facts.command.program} strict /></dd></>}
     </>
   );
