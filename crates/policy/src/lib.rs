@@ -42,6 +42,7 @@ pub mod place;
 pub mod role;
 pub mod roles;
 pub mod rule;
+mod rule_file;
 pub mod skill;
 mod tools;
 pub mod touch;

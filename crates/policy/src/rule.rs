@@ -11,14 +11,14 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-use toml::Spanned;
+use serde::Serialize;
 
 use crate::command::{Word, base_name};
 use crate::decision::Verdict;
-use crate::mistake::{Mistake, Weight};
+use crate::mistake::Mistake;
 use crate::pattern::{Pattern, Topic};
 use crate::place::{Base, Below};
+use crate::rule_file;
 use crate::touch::Touch;
 
 /// Whose word something is. The order is that of weight: of two roles with one name, the larger
@@ -91,90 +91,11 @@ pub struct Rules {
     commands: Vec<usize>,
 }
 
-/// The file as it is written. `ward.toml` may hold more than rules, but nothing else is known yet.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-struct Written {
-    #[serde(default)]
-    rules: Vec<Spanned<WrittenRule>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-struct WrittenRule {
-    allow: Option<Spanned<String>>,
-    ask: Option<Spanned<String>>,
-    deny: Option<Spanned<String>>,
-    #[serde(default)]
-    reason: String,
-}
-
 impl Rules {
     /// Reads a file of rules. One mistake refuses the whole file: a typing error must not quietly
-    /// become a weaker policy.
+    /// become a weaker policy. All of them are told.
     pub fn read(text: &str, file: &str, source: Source) -> Result<Self, Vec<Mistake>> {
-        let line = |at: usize| line_of(text, at);
-        let mistake = |line, what: String, hint: String| Mistake {
-            file: file.to_owned(),
-            line,
-            weight: Weight::Error,
-            what,
-            hint,
-        };
-        let written: Written = toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let what = error
-                .message()
-                .replace('\n', " ")
-                .replace("unknown field", "unknown key");
-            let hint =
-                "A rule is `[[rules]]` with one of `allow`, `ask` or `deny`, and a `reason`.";
-            vec![mistake(line(start), format!("{what}."), hint.to_owned())]
-        })?;
-        let (mut rules, mut mistakes) = (Vec::new(), Vec::new());
-        for rule in written.rules {
-            let start = rule.span().start;
-            let WrittenRule {
-                allow,
-                ask,
-                deny,
-                reason,
-            } = rule.into_inner();
-            let mut said = [
-                (Verdict::Allow, allow),
-                (Verdict::Ask, ask),
-                (Verdict::Deny, deny),
-            ]
-            .into_iter()
-            .filter_map(|(verdict, pattern)| Some((verdict, pattern?)));
-            let (Some((verdict, pattern)), None) = (said.next(), said.next()) else {
-                mistakes.push(mistake(
-                    line(start),
-                    "A rule says exactly one of `allow`, `ask` and `deny`.".to_owned(),
-                    "Write one `[[rules]]` for each.".to_owned(),
-                ));
-                continue;
-            };
-            let at = line(pattern.span().start);
-            match Pattern::parse(pattern.get_ref()) {
-                Ok(pattern) => rules.push(Rule {
-                    verdict,
-                    pattern,
-                    reason,
-                    origin: Origin {
-                        source,
-                        file: file.to_owned(),
-                        line: at,
-                    },
-                }),
-                Err(error) => mistakes.push(mistake(at, error.to_string(), error.hint())),
-            }
-        }
-        if mistakes.is_empty() {
-            Ok(rules.into_iter().collect())
-        } else {
-            Err(mistakes)
-        }
+        Ok(rule_file::read(text, file, source)?.into_iter().collect())
     }
 
     /// Adds the rules of another file.

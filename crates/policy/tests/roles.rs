@@ -238,6 +238,13 @@ fn mistakes_in_rules_refuse_the_file_and_are_told() {
         "[[rules]]\ndenny = \"fs.write\"\n",
         "[[rules]]\ndeny = 3\n",
         "rules = \n",
+        "rules = 3\n",
+        "rules = [3]\n",
+        "[[rules]]\ndeny = \"a\n\n[[rules]\n",
+        // Every one of them is told.
+        "[[rules]]\nallow = \"terminal.run(ls\"\n\n[[rules]]\nallow = \"fs.nope\"\n\n[[rules]]\n\
+         reason = \"x\"\n\n[[rules]]\nallow = \"fs.read\"\ndeny = \"fs.wirte\"\n\n[[rules]]\n\
+         deny = \"fs.write\"\nresaon = \"x\"\n\n[more]\n",
     ]
     .map(|text| told(&Rules::read(text, "rules.toml", Source::Person).unwrap_err()));
     insta::assert_snapshot!(told.join("\n"));
