@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use policy::{Confinement, Decision, Verb, Verdict};
 use protocol::approval::{
-    AnswerParams, AnswerScope, Approval, Choice, GrantInfo, Question, Resolution, Resolved, Subject,
+    AnswerParams, AnswerScope, Approval, AskedAgain, Choice, GrantInfo, Question, Resolution,
+    Resolved, Subject,
 };
 use protocol::{Digest, ErrorKind, Facts, Failure, Mode};
 use store::Store;
@@ -145,11 +146,13 @@ impl<S: Store> Inner<S> {
         facts: &Facts,
         decision: &Decision,
         digest: &Digest,
+        again: Option<AskedAgain>,
     ) -> Result<Answer, Failure> {
         if job.ask == Ask::Deny {
             return Err(nobody(decision));
         }
         let mut approval = self.approval(job, subject, facts, decision, digest)?;
+        approval.again = again;
         if approval.subject == Subject::Action {
             approval.preview = preview::of(job.name, &job.params, facts).await;
         }
@@ -212,6 +215,7 @@ impl<S: Store> Inner<S> {
                 })
                 .collect(),
             preview: None,
+            again: None,
             asked_at: at.0,
             expires_at: at.0.saturating_add(patience),
             to: None,

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod actor;
+mod again;
 mod asking;
 mod brief;
 pub mod canonical;

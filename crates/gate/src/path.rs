@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use store::{Store, StoreError};
 
 use crate::actor::Actor;
+use crate::again::Seen;
 use crate::asking::Answer;
 use crate::clock::now;
 use crate::files::Files;
@@ -174,6 +175,7 @@ impl<S: Store> Inner<S> {
         let mut approved = None;
         let mut widen = Vec::new();
         let mut again = None;
+        let mut seen: Option<Box<Seen>> = None;
         let mut first = match start {
             Start::New(book) => Some(book),
             Start::Resumed(resumed) => {
@@ -182,6 +184,8 @@ impl<S: Store> Inner<S> {
                 if !widen.is_empty() {
                     again = Some(resumed.answer.approval().facts.clone());
                 }
+                let before = Seen::new(resumed.answer.approval(), None, widen.len());
+                seen = Some(Box::new(before));
                 Box::pin(self.answered(live, resumed.answer)).await?;
                 approved = Some(resumed.digest);
                 None
@@ -202,9 +206,24 @@ impl<S: Store> Inner<S> {
                 Verdict::Ask if approved.as_ref() == Some(digest) => {}
                 Verdict::Ask => {
                     // Few are asked about, and all would carry the room that it takes.
-                    let about = Subject::Action;
-                    let ask = self.ask(job, Some(live), about, book, facts, decision, digest);
+                    let (about, version) = (Subject::Action, &book.version);
+                    let changed = seen.as_ref().map(|seen| {
+                        let workspace = &job.workspace.real;
+                        seen.again(facts, decision.mode, version, widen.len(), workspace)
+                    });
+                    let ask = self.ask(
+                        job,
+                        Some(live),
+                        about,
+                        book,
+                        facts,
+                        decision,
+                        digest,
+                        changed,
+                    );
                     let answer = Box::pin(ask).await?;
+                    let before = Seen::new(answer.approval(), Some(version), widen.len());
+                    seen = Some(Box::new(before));
                     Box::pin(self.answered(live, answer)).await?;
                     approved = Some(digest.clone());
                     // What was said yes to may have changed meanwhile: look again.

@@ -13,6 +13,7 @@ use protocol::{ActionName, Digest, Facts, Failure};
 use serde::Deserialize;
 use store::Store;
 
+use crate::again::Seen;
 use crate::clock::now;
 use crate::files::Files;
 use crate::gate::Inner;
@@ -107,6 +108,7 @@ impl<S: Store> Inner<S> {
                 &facts,
                 &decision,
                 &digest,
+                None,
             )
             .await?;
         let held = Held {
@@ -196,6 +198,7 @@ impl<S: Store> Inner<S> {
         let decision = job.decide(book, Verb::Wall, &facts, confinement, &grants)?;
         let mut wider = widen.clone();
         wider.extend(stopped.iter().cloned());
+        let mut seen: Option<Seen> = None;
         for _ in 0..TRIES {
             // What runs again is what is in the scripts now, and the answer is about that too.
             let named = self.with_files(job, &decided.facts, decision.mode).await?;
@@ -214,9 +217,24 @@ impl<S: Store> Inner<S> {
             let subject = Subject::Again {
                 widen: stopped.clone(),
             };
+            let again = seen.as_ref().map(|seen| {
+                let workspace = &job.workspace.real;
+                seen.again(&facts, decision.mode, &book.version, wider.len(), workspace)
+            });
             let answer = self
-                .ask(job, Some(live), subject, book, &facts, &decision, &digest)
+                .ask(
+                    job,
+                    Some(live),
+                    subject,
+                    book,
+                    &facts,
+                    &decision,
+                    &digest,
+                    again,
+                )
                 .await?;
+            let version = Some(&book.version);
+            seen = Some(Seen::new(answer.approval(), version, wider.len()));
             // On a no the command has ended as it did; that is its outcome.
             if self.answered(live, answer).await.is_err() {
                 return Ok(None);

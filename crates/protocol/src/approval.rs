@@ -44,6 +44,9 @@ pub struct Approval {
     /// A diff of what a file action would change, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+    /// Why it is asked although it was answered before: left out for a first question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<AskedAgain>,
     /// When it was asked, in milliseconds since 1970.
     pub asked_at: u64,
     /// When no answer becomes a no.
@@ -51,6 +54,15 @@ pub struct Approval {
     /// The client that is asked first; all others of the person have it in their inbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+}
+
+/// Why a question is asked once more after an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedAgain {
+    /// What has changed since, in a sentence or several.
+    pub because: String,
+    /// The question that was answered before.
+    pub after: String,
 }
 
 /// What a question is about.

@@ -90,6 +90,9 @@ pub(crate) fn show_what(out: &mut impl Write, approval: &Approval) -> std::io::R
 
 fn show_about(out: &mut impl Write, approval: &Approval, files: usize) -> std::io::Result<()> {
     let mut row = |name: &str, text: &str| writeln!(out, "  {name:<10} {}", printable(text));
+    if let Some(again) = &approval.again {
+        row("again", &again.because)?;
+    }
     row("why", &approval.rule.to_string())?;
     if let Some(command) = &approval.facts.command {
         row("in", &command.cwd)?;
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_says_what_it_binds_and_what_it_cannot() {
+    fn a_question_says_what_it_binds_what_it_cannot_and_why_it_is_asked_again() {
         let mut approval: Approval = serde_json::from_value(serde_json::json!({
             "id": "a1", "digest": Digest::of(b"a"), "action_id": "b1", "subject": {"about": "action"},
             "action": "terminal.run", "params": {}, "facts": {}, "role": "dev", "actor": "agent:x",
@@ -176,6 +179,10 @@ mod tests {
                 digest: Digest::of(b"b"),
             })
             .collect();
+        approval.again = Some(protocol::approval::AskedAgain {
+            because: "A file has changed.".to_owned(),
+            after: "a0".to_owned(),
+        });
         approval.facts.unbound = vec!["$X".to_owned(), "PATH".to_owned()];
         let mut out = Vec::new();
         show(&mut out, &approval).unwrap();
@@ -184,6 +191,7 @@ mod tests {
             format!("  digest     {}\n", Digest::of(b"a")),
             format!("  binds      /work/9.sh ({})\n", Digest::of(b"b")),
             "  not bound  $X  PATH: ".to_owned(),
+            "  again      A file has changed.\n".to_owned(),
         ] {
             assert!(all.contains(&told), "{all}");
         }

@@ -247,6 +247,7 @@ function Why({ approval }: { approval: Approval }) {
   const { rule } = approval;
   return (
     <>
+      {approval.again && <><dt>Asked again</dt><dd><strong className="warned"><Visible text={approval.again.because} /></strong></dd></>}
       <dt>Why it asks</dt>
       <dd>
         {rule.reason ? <><Visible text={rule.reason} /> · </> : null}
