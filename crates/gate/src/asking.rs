@@ -414,6 +414,7 @@ impl<S: Store> Inner<S> {
                 }
             },
         };
+        is_to_come(params.expires_at, at)?;
         let patterns: Vec<String> = match &params.patterns {
             Some(patterns) => patterns.clone(),
             None => approval
@@ -553,6 +554,19 @@ impl<S: Store> Inner<S> {
     }
 }
 
+/// Refuses an end of grants that is past: they would answer nothing.
+fn is_to_come(expires_at: Option<u64>, now: u64) -> Result<(), Failure> {
+    match expires_at {
+        Some(end) if end <= now => Err(Failure::new(
+            ErrorKind::InvalidParams,
+            format!(
+                "The time in `expires_at` is past: {end}, and it is {now} now, in milliseconds since 1970. Give a later one, or leave it out."
+            ),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
 fn not_yours(id: &str) -> Failure {
     Failure::new(
         ErrorKind::Unknown,
@@ -581,4 +595,21 @@ fn said_no(by: &str, reason: Option<&str>) -> Failure {
     Failure::new(ErrorKind::Denied, format!("{name} said no{why}"))
         .with("by", by)
         .with("reason", reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expiry_that_is_past_is_told_as_such() {
+        for end in [None, Some(1_001), Some(u64::MAX)] {
+            assert_eq!(is_to_come(end, 1_000), Ok(()));
+        }
+        for end in [0, 999, 1_000] {
+            let refused = is_to_come(Some(end), 1_000).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::InvalidParams);
+            assert!(refused.message.contains("is past"), "{refused}");
+        }
+    }
 }

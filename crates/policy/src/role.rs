@@ -147,6 +147,7 @@ pub fn read(
         mistakes: Vec::new(),
     };
     let (mut name, mut id, mut disallowed) = (None, None, None);
+    let mut says_skills = false;
     let mut role = Role {
         name: RoleName(stem.to_owned()),
         description: String::new(),
@@ -159,6 +160,7 @@ pub fn read(
         origin: reading.origin(1),
     };
     for (key, line, node) in front.entries() {
+        says_skills |= matches!(key, "skills" | "tools" | "capabilities");
         if matches!(key, "limits" | "models" | "capabilities") && !node.is_map() {
             let hint = "Write each on a line of its own below it.".to_owned();
             reading.mistake(line, format!("`{key}` has to be a list of keys."), hint);
@@ -206,6 +208,15 @@ pub fn read(
             key => reading.unknown(line, "a role", key, KEYS),
         }
     }
+    if tools::are_of(file) && !says_skills {
+        reading.mistakes.push(Mistake {
+            file: file.to_owned(),
+            line: 1,
+            weight: Weight::Note,
+            what: "It names no `tools`: all of them in Claude Code, none in Ward, so that this role may do nothing.".to_owned(),
+            hint: "Name what it may use, such as `tools: Read, Grep, Bash`.".to_owned(),
+        });
+    }
     if let Some(node) = disallowed {
         reading.take_away(node, &mut role.skills);
     }
@@ -222,6 +233,17 @@ pub fn read(
         return Err(reading.mistakes);
     }
     Ok((role, reading.mistakes))
+}
+
+/// The names that a file with mistakes may have been meant to have.
+pub(crate) fn names(text: &str, file: &str, stem: &str) -> Vec<String> {
+    let mut names = vec![stem.to_owned()];
+    if let Ok(front) = FrontMatter::read(text, file) {
+        let entries = front.entries();
+        let named = entries.filter(|(key, ..)| matches!(*key, "name" | "id"));
+        names.extend(named.filter_map(|(_, _, node)| node.text().map(str::to_owned)));
+    }
+    names
 }
 
 struct Reading<'a> {

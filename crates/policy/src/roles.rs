@@ -12,6 +12,8 @@ use crate::skill::SkillFile;
 pub struct Roles {
     by_name: BTreeMap<RoleName, Role>,
     mistakes: Vec<Mistake>,
+    /// Files with mistakes that are no roles, by every name that they may have been meant to have.
+    refused: BTreeMap<String, String>,
 }
 
 /// Why a role cannot be had.
@@ -24,6 +26,16 @@ pub enum NoRole {
         name: String,
         /// Those there are.
         known: String,
+    },
+    /// Its file has mistakes.
+    #[error(
+        "The role `{name}` cannot be used, because its file {file} has mistakes. `ward roles check` tells them."
+    )]
+    Mistaken {
+        /// The role.
+        name: String,
+        /// Its file.
+        file: String,
     },
     /// It is from a workspace that nobody has trusted.
     #[error(
@@ -52,7 +64,12 @@ impl Roles {
                 self.mistakes.extend(mistakes);
                 self.add(role);
             }
-            Err(mistakes) => self.mistakes.extend(mistakes),
+            Err(mistakes) => {
+                for name in role::names(text, file, stem) {
+                    self.refused.entry(name).or_insert_with(|| file.to_owned());
+                }
+                self.mistakes.extend(mistakes);
+            }
         }
     }
 
@@ -104,15 +121,21 @@ impl Roles {
                 file: role.origin.file.clone(),
             }),
             Some(role) => Ok(role),
-            None => Err(NoRole::Unknown {
-                name: name.chars().take(100).collect(),
-                known: self
-                    .by_name
-                    .keys()
-                    .map(RoleName::as_str)
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            }),
+            None => match self.refused.get(name) {
+                Some(file) => Err(NoRole::Mistaken {
+                    name: name.to_owned(),
+                    file: file.clone(),
+                }),
+                None => Err(NoRole::Unknown {
+                    name: name.chars().take(100).collect(),
+                    known: self
+                        .by_name
+                        .keys()
+                        .map(RoleName::as_str)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                }),
+            },
         }
     }
 

@@ -216,6 +216,49 @@ fn an_untrusted_role_is_seen_but_cannot_be_used() {
 }
 
 #[test]
+fn a_role_whose_file_has_mistakes_is_not_merely_unknown() {
+    let mut roles = builtin::roles();
+    roles.read(
+        "---\nmodle: x\n---\n",
+        "dev2.md",
+        "dev2",
+        Source::Person,
+        &[],
+    );
+    roles.read(
+        "---\nname: named\nmode: no\n---\n",
+        "x.md",
+        "x",
+        Source::Person,
+        &[],
+    );
+    roles.read("no front matter", "y.md", "y", Source::Person, &[]);
+    for (name, file) in [("dev2", "dev2.md"), ("named", "x.md"), ("y", "y.md")] {
+        assert_eq!(
+            roles.get(name).unwrap_err().to_string(),
+            format!(
+                "The role `{name}` cannot be used, because its file {file} has mistakes. `ward roles check` tells them."
+            )
+        );
+    }
+}
+
+#[test]
+fn an_agent_file_of_claude_code_without_tools_is_noted() {
+    let noted = |text: &str, file: &str| {
+        let (role, mistakes) = policy::role::read(text, file, "a", Source::Person, &[]).unwrap();
+        (role.skills.len(), told(&mistakes))
+    };
+    let file = ".claude/agents/a.md";
+    let told = "note: .claude/agents/a.md, line 1: It names no `tools`: all of them in Claude Code, none in Ward, so that this role may do nothing. Name what it may use, such as `tools: Read, Grep, Bash`.";
+    assert_eq!(noted("---\nname: a\n---\n", file), (0, told.to_owned()));
+    for text in ["---\ntools: Read\n---\n", "---\ntools: []\n---\n"] {
+        assert_eq!(noted(text, file).1, "", "{text}");
+    }
+    assert_eq!(noted("---\nname: a\n---\n", "a.md"), (0, String::new()));
+}
+
+#[test]
 fn an_untrusted_role_never_takes_the_place_of_another() {
     let mut roles = builtin::roles();
     roles.read(
