@@ -147,6 +147,27 @@ fn it_is_said_that_rules_about_files_do_not_hold_for_what_a_command_reads() {
 }
 
 #[test]
+fn a_redirection_to_who_knows_where_asks_in_full_mode() {
+    let home = Home::new();
+    config(
+        &home,
+        "rules.toml",
+        "[[rules]]\nallow = \"terminal.run(echo *)\"\n[[rules]]\nallow = \"fs.write\"\n",
+    );
+    let explain = home
+        .ward()
+        .args(["policy", "explain", "--role", "backend", "--mode", "full"])
+        .args(["terminal.run", "command=echo x > $PWD/ward.toml"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(explain.stdout).unwrap();
+    // Not a snapshot: the grant that it offers has a digest in it, which is of the folder too.
+    let because = "ask  role backend, mode full\n  because of perhaps protected `$PWD/ward.toml` (built-in:1): where it leads is not known, and it may be what agents may not change\n";
+    assert!(told.starts_with(because), "{told}");
+    assert!(told.contains("a grant of `terminal.run(=sha256:"), "{told}");
+}
+
+#[test]
 fn a_mistake_in_the_rules_stops_ward_and_is_named() {
     let home = Home::new();
     config(&home, "rules.toml", "[[rules]]\ndeny = \"fs.wirte\"\n");

@@ -207,3 +207,68 @@ fn without_a_terminal_nothing_that_is_written_is_an_answer() {
     );
     assert_eq!(ward.asked(1), [approval]);
 }
+
+#[test]
+fn a_script_that_is_rewritten_after_the_answer_is_asked_about_again_and_why_is_said() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.config()).unwrap();
+    let rules = "[[rules]]\nask = \"terminal.run\"\n";
+    std::fs::write(home.config().join("rules.toml"), rules).unwrap();
+    let script = home.workspace().join("d.sh");
+    let ward = Serving::start(&home);
+    let token = ward.agent("backend");
+    let allow = json!({"decision": "allow", "scope": "once"});
+    for command in ["bash ./d*.sh", "bash \"$PWD\"/d.sh", "bash ~+/d.sh"] {
+        std::fs::write(&script, "echo shown\n").unwrap();
+        let run = json!({
+            "action": "terminal.run", "params": {"command": command}, "wait": 0,
+        });
+        let (status, told) = ward.act(&token, &run);
+        assert_eq!(status, 202, "{told}");
+        let first = ward.asked(1).remove(0);
+        assert_eq!(first["again"], Value::Null);
+        std::fs::write(&script, "echo rewritten\n").unwrap();
+        let (status, told) = ward.answer(&ward.token, &first, &allow);
+        assert_eq!(status, 200, "{told}");
+        let second = ward.asked(1).remove(0);
+        let because = "A file that the command names has changed since the answer: d.sh.";
+        assert_eq!(
+            second["again"],
+            json!({"because": because, "after": first["id"]}),
+            "{command}"
+        );
+        let id = second["id"].as_str().unwrap();
+        let show = home
+            .ward()
+            .args(["approvals", "show", id])
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(show.stdout).unwrap();
+        for row in [
+            format!("  again      {because}\n"),
+            format!("  digest     {}\n", second["digest"].as_str().unwrap()),
+            format!(
+                "  binds      {} (sha256:",
+                script.canonicalize().unwrap().display()
+            ),
+        ] {
+            assert!(shown.contains(&row), "{shown}");
+        }
+        let (status, told) = ward.answer(&ward.token, &second, &json!({"decision": "deny"}));
+        assert_eq!(status, 200, "{told}");
+    }
+    let past = json!({
+        "action": "terminal.run", "params": {"command": "bash $X"}, "wait": 0, "id": "past",
+    });
+    assert_eq!(ward.act(&token, &past).0, 202);
+    let asked = ward.asked(1).remove(0);
+    assert_eq!(asked["facts"]["unbound"], json!(["$X"]));
+    let past = json!({"decision": "allow", "scope": "workspace", "expires_at": 1});
+    let (status, told) = ward.answer(&ward.token, &asked, &past);
+    assert_eq!(status, 400, "{told}");
+    let error = told["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("The time in `expires_at` is past: 1, "),
+        "{error}"
+    );
+}

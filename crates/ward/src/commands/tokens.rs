@@ -102,9 +102,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             match policy_files::read(&workspace)?.roles.get(&role) {
                 Ok(_) => {}
                 // It may be trusted later; until then the token is worth nothing.
-                Err(error @ NoRole::Untrusted { .. }) => {
-                    tell(&printable(&error.to_string()))
-                }
+                Err(error @ NoRole::Untrusted { .. }) => tell(&printable(&error.to_string())),
                 Err(error @ (NoRole::Unknown { .. } | NoRole::Mistaken { .. })) => {
                     bail!("{}", printable(&error.to_string()))
                 }
