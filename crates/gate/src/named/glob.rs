@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// How many entries of folders are looked at for all words of a command.
-const MOST_ENTRIES: usize = 16 * 1024;
+const MOST_ENTRIES: usize = 64 * 1024;
 /// How many words braces may become.
 const MOST_BRACES: usize = 64;
 
@@ -19,6 +19,10 @@ impl Budget {
 
     pub(super) fn is_spent(&self) -> bool {
         self.0 == 0
+    }
+
+    fn spend(&mut self) {
+        self.0 = self.0.saturating_sub(1);
     }
 }
 
@@ -74,7 +78,8 @@ fn innermost(text: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// What is there, seen from a folder, that fits the pattern.
+/// What is there, seen from a folder, that fits the pattern; nothing where that is too much to look
+/// at, so that it does not hang on the order in which a disk tells its entries.
 pub(super) fn found(folder: &Path, pattern: &str, budget: &mut Budget) -> Vec<PathBuf> {
     let mut found = match pattern.starts_with('/') {
         true => vec![PathBuf::from("/")],
@@ -88,14 +93,15 @@ pub(super) fn found(folder: &Path, pattern: &str, budget: &mut Budget) -> Vec<Pa
         let pattern: Vec<Piece> = pieces(part);
         let folders = std::mem::take(&mut found);
         for folder in folders {
+            budget.spend();
             let Ok(entries) = std::fs::read_dir(&folder) else {
                 continue;
             };
             for entry in entries.flatten() {
                 if budget.is_spent() {
-                    return found;
+                    return Vec::new();
                 }
-                budget.0 -= 1;
+                budget.spend();
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 // A hidden one only where the pattern says so.
@@ -190,6 +196,19 @@ mod tests {
         for (pattern, name) in [("d*.sh", "e.sh"), ("?", "ab"), ("a", "b"), ("*a", "ab")] {
             assert!(!fit(pattern, name), "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn more_than_may_be_looked_at_is_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let look = |budget: &mut Budget| found(folder.path(), "*", budget).len();
+        let mut enough = Budget(5);
+        assert_eq!((look(&mut enough), enough.is_spent()), (3, false));
+        let mut few = Budget(3);
+        assert_eq!((look(&mut few), few.is_spent()), (0, true));
     }
 
     #[test]
