@@ -69,3 +69,56 @@ test("a message with an id that another one had is a conflict and changes nothin
   const { body } = await it.call("GET", "/sessions/s");
   assert.deepEqual([body.turns, body.mode], [2, "sandbox"]);
 });
+
+/** A turn that is under way until `end` is called with what is said in it; `begun` waits for it. */
+function held() {
+  let began, end;
+  const begun = new Promise((resolve) => (began = resolve));
+  const ends = new Promise((resolve) => (end = resolve));
+  const turn = () => (began(), ends);
+  return { turn, begun, end };
+}
+
+test("a message that came during a turn that was cut or kept back is answered", limit, async (t) => {
+  for (const [finish, stop] of [["length", "length"], ["content_filter", "content_filter"]]) {
+    const first = held();
+    const it = await talk(t, [first.turn, says("Both.")]);
+    const events = await it.tell("POST", "/sessions", { id: "s", input: "zero", stream: true });
+    await first.begun;
+    assert.equal((await it.call("POST", "/sessions/s/messages", { input: "first", wait: 0 })).status, 202);
+    first.end({ ...says("Once upon"), finish });
+    const completed = (await events.all()).filter(is("session.completed"));
+    // How the first run stopped is told, and that something waits.
+    assert.deepEqual(completed.map(({ data }) => [data.stop, data.output, data.waiting]), [[stop, "Once upon", 1], ["done", "Both.", undefined]]);
+    assert.deepEqual(told(it), ["zero", "first"]);
+    const { body } = await it.call("GET", "/sessions/s");
+    assert.deepEqual([body.state, body.stop, body.turns], ["idle", "done", 2]);
+  }
+});
+
+test("a message that came before a limit was reached waits for the next one, and the answer says so", limit, async (t) => {
+  const first = held();
+  const it = await talk(t, [first.turn, says("All.")]);
+  const events = await it.tell("POST", "/sessions", { id: "s", input: "zero", stream: true, limits: { turns: 1 } });
+  await first.begun;
+  await it.call("POST", "/sessions/s/messages", { input: "first", wait: 0 });
+  first.end(says("", ["fs_list", { path: "." }]));
+  const stopped = await events.until(is("session.completed"));
+  assert.deepEqual([stopped.data.stop, stopped.data.waiting], ["turn_limit", 1]);
+  const still = await it.call("POST", "/sessions/s/messages", { input: "second" });
+  assert.deepEqual([still.status, still.body.stop, still.body.waiting], [200, "turn_limit", 2]);
+  const next = await it.call("POST", "/sessions/s/messages", { input: "third", limits: { turns: 2 } });
+  assert.deepEqual([next.body.stop, next.body.output, next.body.waiting], ["done", "All.", undefined]);
+  assert.deepEqual(told(it), ["zero", "first", "second", "third"]);
+});
+
+test("a message with limits of its own begins the next run where those before are reached", limit, async (t) => {
+  const first = held();
+  const it = await talk(t, [first.turn, says("In time.")]);
+  const events = await it.tell("POST", "/sessions", { id: "s", input: "zero", stream: true, limits: { seconds: 1 } });
+  await first.begun;
+  await it.call("POST", "/sessions/s/messages", { input: "first", wait: 0, limits: { seconds: 60 } });
+  const completed = (await events.all()).filter(is("session.completed"));
+  assert.deepEqual(completed.map(({ data }) => data.stop), ["time_limit", "done"]);
+  assert.deepEqual(told(it), ["zero", "first"]);
+});

@@ -307,6 +307,9 @@ pub struct SessionAnswer {
     /// The questions that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<String>,
+    /// How many messages wait for the next one, where a limit or a cancel came before them.
+    #[serde(default, skip_serializing_if = "event::is_zero")]
+    pub waiting: u64,
 }
 
 /// Answer of `GET /models`.

@@ -79,7 +79,6 @@ impl<S: Store> Inner<S> {
         let mut again = 0;
         let mut shorter = 0;
         loop {
-            self.take_queued(session).await?;
             if !self.ready(session, cancel).await? {
                 return Ok(StopReason::Cancelled);
             }
@@ -93,6 +92,7 @@ impl<S: Store> Inner<S> {
             if let Some(stop) = stop {
                 return Ok(stop);
             }
+            self.take_queued(session).await?;
             let (messages, calls) = {
                 let mut pen = session.pen.lock().await;
                 let history = self.history(session, &mut pen).await?;
@@ -373,7 +373,8 @@ impl<S: Store> Inner<S> {
         self.tell(session, &told).await.map(drop)
     }
 
-    /// Writes how a session stopped. Not, where it was done and somebody said something meanwhile.
+    /// Writes how a session stopped, and whether it has. It goes on where somebody said something
+    /// meanwhile: what was done before needs no word then, what stopped in any other way is told.
     async fn finish(
         &self,
         session: &Session,
@@ -381,7 +382,9 @@ impl<S: Store> Inner<S> {
     ) -> Result<bool, Failure> {
         let mut pen = session.pen.lock().await;
         let history = self.history(session, &mut pen).await?;
-        if matches!(worked, Ok(StopReason::Done)) && history.queued() > 0 {
+        let waiting = history.queued() as u64;
+        let goes_on = waiting > 0 && worked.as_ref().is_ok_and(|stop| goes_on(*stop, session));
+        if goes_on && matches!(worked, Ok(StopReason::Done)) {
             return Ok(false);
         }
         let (event, state) = match worked {
@@ -392,6 +395,7 @@ impl<S: Store> Inner<S> {
                     output: history.last_words(),
                     usage: progress.usage,
                     cost: progress.dollars(),
+                    waiting,
                 };
                 (SessionEvent::Completed(completed), SessionState::Idle)
             }
@@ -401,9 +405,14 @@ impl<S: Store> Inner<S> {
             }
         };
         self.write(session, history, Page::event(event), |progress| {
-            progress.state = state;
+            if !goes_on {
+                progress.state = state;
+            }
         })
         .await?;
+        if goes_on {
+            return Ok(false);
+        }
         session.end(state);
         // The store has it, should it be needed again.
         *pen = None;
@@ -421,6 +430,25 @@ async fn after(left: Option<Duration>) {
     match left {
         Some(left) => tokio::time::sleep(left).await,
         None => std::future::pending().await,
+    }
+}
+
+/// Whether what waits begins the next run after this stop. A person who cancelled said stop, also to
+/// what they had said before; and limits are those of the whole session, so that where one is
+/// reached only a message that came with others goes on. What waits then is told with the next one.
+fn goes_on(stop: StopReason, session: &Session) -> bool {
+    match stop {
+        StopReason::Done | StopReason::Length | StopReason::Refusal | StopReason::ContentFilter => {
+            true
+        }
+        StopReason::Cancelled => false,
+        StopReason::TurnLimit
+        | StopReason::TokenLimit
+        | StopReason::CostLimit
+        | StopReason::TimeLimit => {
+            let limits = session.bounds().clone();
+            reached(&limits, &session.record().progress).is_none()
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use store::{Seq, Store};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::agent::least;
 use crate::calls::Made;
 use crate::input::{checked, checked_limits, message, no_session, origin_of, received, title_of};
 use crate::journal::{Page, unwritten};
@@ -470,9 +471,13 @@ impl<S: Store> Inner<S> {
         if let Some(limits) = &limits {
             next.progress.limits.clone_from(limits);
         }
-        if role.is_some() || model.is_some() || limits.is_some() {
-            self.agent(&next).await?;
-        }
+        let bounds = match role.is_some() || model.is_some() || limits.is_some() {
+            true => {
+                let agent = self.agent(&next).await?;
+                Some(least(&agent.limits, &next.progress.limits))
+            }
+            false => None,
+        };
         let changed = SessionEvent::Changed(Changed {
             role: role.clone(),
             model: model.clone(),
@@ -506,6 +511,9 @@ impl<S: Store> Inner<S> {
             }
         })
         .await?;
+        if let Some(bounds) = bounds {
+            *session.bounds() = bounds;
+        }
         Ok(())
     }
 }

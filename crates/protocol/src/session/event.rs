@@ -323,4 +323,17 @@ pub struct Completed {
     /// What they cost in dollars, where the price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// How many messages came meanwhile and are not answered yet. After `length`, `refusal` and
+    /// `content_filter` they begin the next run at once; after `cancelled` and where a limit is
+    /// reached they wait, and are told to the model with the next message.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+pub(super) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -242,14 +242,15 @@ async fn answer<S: Store>(
 }
 
 fn told(session: &Session, last: Option<&End>) -> SessionAnswer {
-    let (output, stop) = match last {
-        Some(End::Completed(completed)) => (Some(completed.output.clone()), Some(completed.stop)),
-        Some(End::Failed(_)) | None => (None, None),
+    let completed = match last {
+        Some(End::Completed(completed)) => Some(completed),
+        Some(End::Failed(_)) | None => None,
     };
     SessionAnswer {
         session: session.info(),
-        output,
-        stop,
+        output: completed.map(|completed| completed.output.clone()),
+        stop: completed.map(|completed| completed.stop),
         approvals: session.approvals(),
+        waiting: completed.map_or(0, |completed| completed.waiting),
     }
 }
