@@ -84,3 +84,27 @@ test("the limit of time holds while a conversation is summed up", limit, async (
   assert.equal((await told.until(is("session.completed"))).data.stop, "time_limit");
   assert.equal(told.events.find(is("context.compacted")), undefined);
 });
+
+test("a conversation of words alone is summed up before the model has to refuse it", limit, async (t) => {
+  const it = await talk(t, [says("One."), says("They count."), says("Two."), says("Three.")], {
+    // A turn is 110 tokens.
+    settings: "[models.\"chat/scripted\"]\ncontext = 130\n",
+  });
+  await it.call("POST", "/sessions", { id: "long", input: "first" });
+  const told = await it.tell("POST", "/sessions/long/messages", { input: "second", stream: true });
+  assert.equal((await told.until(is("session.completed"))).data.output, "Two.");
+  assert.deepEqual(told.events.find(is("context.compacted")).data, { messages: 2, summary: "They count." });
+  // What is told now stands before what was asked last, and is not what was told before.
+  assert.match(it.asked[2].messages[1].content, /They count\.\n\nsecond$/);
+  assert.equal(it.asked[2].messages.length, 2);
+});
+
+test("how full a conversation is, is known after a restart too", limit, async (t) => {
+  let it = await talk(t, [says("One."), says("They count."), says("Two.")], { settings: "[models.\"chat/scripted\"]\ncontext = 130\n" });
+  const { asked } = it;
+  await it.call("POST", "/sessions", { id: "long", input: "first" });
+  it = { ...(await it.again()), asked };
+  const next = await it.call("POST", "/sessions/long/messages", { input: "second" });
+  assert.equal(next.body.output, "Two.");
+  assert.match(it.asked.at(-1).messages[1].content, /They count\.\n\nsecond$/);
+});

@@ -83,6 +83,7 @@ impl<S: Store> Inner<S> {
         let mut pen = session.pen.lock().await;
         let history = self.history(session, &mut pen).await?;
         self.write(session, history, page, |progress| {
+            progress.read = 0;
             progress.spend(usage, cost);
         })
         .await?;

@@ -48,7 +48,12 @@ impl<S: Store> Inner<S> {
         }
         part.leave_out();
         let entries = part.entries(self.entries(&session.id).await?);
-        let (turns, usage, cost) = part.took();
+        let Took {
+            turns,
+            usage,
+            cost,
+            read,
+        } = part.took();
         let record = Record {
             id: id.clone(),
             actor: actor.clone(),
@@ -67,6 +72,7 @@ impl<S: Store> Inner<S> {
                 turns,
                 usage,
                 cost: cost.map(|dollars| (dollars * 1e6).round() as u64),
+                read,
                 ..old.progress.clone()
             },
             ..old
@@ -102,6 +108,17 @@ struct Part {
     /// The roles that it changed from later on, and whether that was a handoff.
     later: Vec<(String, bool)>,
     later_role: Option<String>,
+}
+
+/// What a session took up to an event, as its events tell it.
+#[derive(Default)]
+struct Took {
+    turns: u64,
+    usage: Usage,
+    /// In dollars.
+    cost: Option<f64>,
+    /// How much the last turn read.
+    read: u64,
 }
 
 impl Part {
@@ -245,15 +262,22 @@ impl Part {
         parents
     }
 
-    /// Turns, tokens and dollars so far.
-    fn took(&self) -> (u64, Usage, Option<f64>) {
-        let told = self.events.iter().filter_map(|event| match event {
-            SessionEvent::Usage(told) => Some(told),
-            _ => None,
-        });
-        told.fold((0, Usage::default(), None), |(turns, ..), told| {
-            (turns + 1, told.total, told.cost)
-        })
+    /// What it took so far.
+    fn took(&self) -> Took {
+        let mut took = Took::default();
+        for event in &self.events {
+            match event {
+                SessionEvent::MessageCompleted(_) => took.turns += 1,
+                SessionEvent::Usage(told) => {
+                    took.usage = told.total;
+                    took.cost = told.cost;
+                    took.read = told.turn.total();
+                }
+                SessionEvent::Compacted(_) => took.read = 0,
+                _ => {}
+            }
+        }
+        took
     }
 
     /// Of all entries of the history those that belong to it.

@@ -93,6 +93,16 @@ impl<S: Store> Inner<S> {
                 return Ok(stop);
             }
             self.take_queued(session).await?;
+            // Before the model has to refuse: what it read will be read again, and more.
+            let fills = |most: u64| record.progress.read > most / 10 * 8;
+            if agent.known.context.is_some_and(fills) {
+                match self.compact(session, &agent, &limits, cancel).await? {
+                    // It took something too.
+                    Shorter::Yes => continue,
+                    Shorter::No => {}
+                    Shorter::Stop(stop) => return Ok(stop),
+                }
+            }
             let (messages, calls) = {
                 let mut pen = session.pen.lock().await;
                 let history = self.history(session, &mut pen).await?;
@@ -153,7 +163,6 @@ impl<S: Store> Inner<S> {
                 }
             }
             let stop = turn.stop.clone();
-            let input = turn.usage.total();
             self.keep_turn(session, &agent, turn, rest).await?;
             let open = self.open_calls(session).await?;
             if !open.is_empty() {
@@ -179,17 +188,6 @@ impl<S: Store> Inner<S> {
                         ErrorKind::BadStream,
                         "The model called a tool in a way that nobody can read, again and again. Say it in other words, or choose another model.",
                     ));
-                }
-            }
-            // Before the model has to refuse: what it read will be read again, and more.
-            if agent
-                .known
-                .context
-                .is_some_and(|most| input > most / 10 * 8)
-            {
-                match self.compact(session, &agent, &limits, cancel).await? {
-                    Shorter::Yes | Shorter::No => {}
-                    Shorter::Stop(stop) => return Ok(stop),
                 }
             }
         }
@@ -319,6 +317,7 @@ impl<S: Store> Inner<S> {
             }));
         self.write(session, history, page, |progress| {
             progress.turns = number;
+            progress.read = usage.total();
             progress.spend(usage, cost);
         })
         .await?;

@@ -403,6 +403,7 @@ impl<S: Store> Inner<S> {
                 turns: 0,
                 usage: Default::default(),
                 cost: None,
+                read: 0,
                 worked_ms: 0,
                 updated_at: at,
             },

@@ -54,6 +54,10 @@ pub(crate) struct Progress {
     pub(crate) usage: Usage,
     /// What it cost, in millionths of a dollar, as far as prices are known.
     pub(crate) cost: Option<u64>,
+    /// How much the model read and said in its last turn, in tokens: it reads that again in the next.
+    /// 0 where older turns are no longer told since.
+    #[serde(default)]
+    pub(crate) read: u64,
     /// How long it has worked.
     pub(crate) worked_ms: u64,
     pub(crate) updated_at: u64,
