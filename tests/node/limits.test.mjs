@@ -1,10 +1,12 @@
 // How much agents may use, and who it is taken from.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { test } from "node:test";
 import { limit } from "./host.mjs";
 import { says, results } from "./scripted.mjs";
-import { is } from "./served.mjs";
+import { is, serve } from "./served.mjs";
 import { talk } from "./talk.mjs";
 
 const look = says("", ["fs_list", { path: "." }]);
@@ -76,4 +78,36 @@ test("a limit that nobody can mean is refused", limit, async (t) => {
     assert.equal(body.error, "`limits.cost` is -1. It is a number of dollars, 0 or more.");
   }
   assert.equal(it.asked.length, 1);
+});
+
+test("what a turn took that was dropped is counted and limited", limit, async (t) => {
+  // Google's word for a call that nobody can read, with what it took; then an answer.
+  const turn = (finishReason, text) => ({
+    candidates: [{ content: { role: "model", parts: text ? [{ text }] : [] }, finishReason, index: 0 }],
+    usageMetadata: { promptTokenCount: 1000, candidatesTokenCount: 100, totalTokenCount: 1100 },
+  });
+  let turns;
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(`data: ${JSON.stringify(turns.shift())}\r\n\r\n`);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const it = await serve(t, { more: { GEMINI_API_KEY: "k", GEMINI_BASE_URL: `http://127.0.0.1:${server.address().port}`, WARD_MODEL: "gemini-scripted" } });
+  const malformed = () => turn("MALFORMED_FUNCTION_CALL");
+
+  turns = [malformed(), malformed(), turn("STOP", "At last.")];
+  const told = await it.tell("POST", "/sessions", { id: "s", input: "go", stream: true });
+  const { data } = await told.until(is("session.completed"));
+  assert.deepEqual([data.output, data.usage.input, data.usage.output], ["At last.", 3000, 300]);
+  const usage = (await told.all()).filter(is("usage")).map((event) => event.data.total.input);
+  assert.deepEqual(usage, [1000, 2000, 3000]);
+  const forked = (await it.call("POST", "/sessions/s/fork", {})).body;
+  assert.deepEqual([forked.turns, forked.usage.input], [1, 3000]);
+
+  turns = [malformed(), malformed(), turn("STOP", "Too late.")];
+  const { body } = await it.call("POST", "/sessions", { input: "go", limits: { tokens: 500 } });
+  assert.deepEqual([body.stop, body.usage.input, turns.length], ["token_limit", 1000, 2]);
 });

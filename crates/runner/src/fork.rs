@@ -265,13 +265,18 @@ impl Part {
     /// What it took so far.
     fn took(&self) -> Took {
         let mut took = Took::default();
+        let mut dropped = false;
         for event in &self.events {
             match event {
+                SessionEvent::TurnStarted(_) => dropped = false,
+                SessionEvent::TurnDropped(_) => dropped = true,
                 SessionEvent::MessageCompleted(_) => took.turns += 1,
                 SessionEvent::Usage(told) => {
                     took.usage = told.total;
                     took.cost = told.cost;
-                    took.read = told.turn.total();
+                    if !dropped {
+                        took.read = told.turn.total();
+                    }
                 }
                 SessionEvent::Compacted(_) => took.read = 0,
                 _ => {}

@@ -109,7 +109,7 @@ impl<S: Store> Inner<S> {
                 (history.told(), history.calls())
             };
             let asked = self.turn(session, &agent, messages, calls, cancel);
-            let (turn, mut rest) = match self.in_time(session, &limits, asked).await {
+            let (mut turn, mut rest) = match self.in_time(session, &limits, asked).await {
                 InTime::Late => {
                     self.drop_turn(session, Vec::new(), "its time is up")
                         .await?;
@@ -140,22 +140,24 @@ impl<S: Store> Inner<S> {
             };
             if turn.stop == Stop::MalformedCall && again < AGAIN {
                 again += 1;
-                self.drop_turn(
-                    session,
-                    rest,
-                    "the model's call cannot be read; it is asked again",
-                )
-                .await?;
+                let reason = "the model's call cannot be read; it is asked again";
+                self.drop_whole_turn(session, &agent, rest, turn.usage, reason)
+                    .await?;
                 continue;
             }
             if turn.stop == Stop::ContextFull && shorter < SHORTER {
                 shorter += 1;
-                self.drop_turn(
-                    session,
-                    std::mem::take(&mut rest),
-                    "the conversation is too long",
-                )
-                .await?;
+                let told = std::mem::take(&mut rest);
+                let reason = "the conversation is too long";
+                self.drop_whole_turn(session, &agent, told, turn.usage, reason)
+                    .await?;
+                // It was counted with what was dropped.
+                turn.usage = Usage::default();
+                let stop =
+                    reached(&limits, &session.record().progress).or_else(|| used_up_above(session));
+                if let Some(stop) = stop {
+                    return Ok(stop);
+                }
                 match self.compact(session, &agent, &limits, cancel).await? {
                     Shorter::Yes => continue,
                     Shorter::No => {}
@@ -366,10 +368,41 @@ impl<S: Store> Inner<S> {
         mut told: Vec<SessionEvent>,
         reason: &str,
     ) -> Result<(), Failure> {
-        told.push(SessionEvent::TurnDropped(TurnDropped {
-            reason: reason.to_owned(),
-        }));
+        told.push(dropped(reason));
         self.tell(session, &told).await.map(drop)
+    }
+
+    /// The same of a turn that came to its end, and of which it is known what it took.
+    async fn drop_whole_turn(
+        &self,
+        session: &Session,
+        agent: &Agent,
+        told: Vec<SessionEvent>,
+        usage: Usage,
+        reason: &str,
+    ) -> Result<(), Failure> {
+        let cost = agent.known.cost(&usage);
+        let mut pen = session.pen.lock().await;
+        let history = self.history(session, &mut pen).await?;
+        let mut spent = session.record().progress.clone();
+        spent.spend(usage, cost);
+        let page = Page {
+            events: told,
+            entries: Vec::new(),
+        };
+        let page = page
+            .and(dropped(reason))
+            .and(SessionEvent::Usage(UsageTold {
+                turn: usage,
+                total: spent.usage,
+                cost: spent.dollars(),
+            }));
+        self.write(session, history, page, |progress| {
+            progress.spend(usage, cost);
+        })
+        .await?;
+        drop(pen);
+        self.spend_above(session, usage, cost).await
     }
 
     /// Writes how a session stopped, and whether it has. It goes on where somebody said something
@@ -417,6 +450,12 @@ impl<S: Store> Inner<S> {
         *pen = None;
         Ok(true)
     }
+}
+
+fn dropped(reason: &str) -> SessionEvent {
+    SessionEvent::TurnDropped(TurnDropped {
+        reason: reason.to_owned(),
+    })
 }
 
 /// Something that was waited for.

@@ -268,7 +268,7 @@ pub struct ToolOutput {
     pub duration_ms: u64,
 }
 
-/// Data of `usage`.
+/// Data of `usage`: after a turn, also after one that was dropped once it had come to its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageTold {
     /// What this turn took.
