@@ -40,7 +40,7 @@ test("a conversation that is summed up twice still knows what the first summary 
 });
 
 test("what a person asked for last is told in their words, also where nobody could sum up", limit, async (t) => {
-  for (const [sum, words] of [[refused, /^look around$/], [says("They look around."), /They look around\.\n\nlook around$/]]) {
+  for (const [sum, words] of [[refused, /nobody could sum them up\.[^\n]*\n\nlook around$/], [says("They look around."), /They look around\.\n\nlook around$/]]) {
     const it = await talk(t, [look, look, look, look, full, sum, says("Seen.")]);
     const told = await it.tell("POST", "/sessions", { input: "look around", stream: true });
     assert.equal((await told.until(is("session.completed"))).data.output, "Seen.");
@@ -107,4 +107,20 @@ test("how full a conversation is, is known after a restart too", limit, async (t
   const next = await it.call("POST", "/sessions/long/messages", { input: "second" });
   assert.equal(next.body.output, "Two.");
   assert.match(it.asked.at(-1).messages[1].content, /They count\.\n\nsecond$/);
+});
+
+test("a summary that is empty, refused or cut is not taken, and the model is told what is missing", limit, async (t) => {
+  const useless = [says(""), { ...says("They"), finish: "length" }, { ...says("I cannot"), finish: "content_filter" }];
+  for (const one of useless) {
+    for (const [more, summary] of [[says("They paint."), /^They paint\.$/], [one, /^\(The turns between this and what follows were left out/]]) {
+      const it = await talk(t, [says("One."), full, one, more, says("Two.")]);
+      await it.call("POST", "/sessions", { id: "long", input: "paint the door" });
+      const told = await it.tell("POST", "/sessions/long/messages", { input: "red", stream: true });
+      const { data } = await told.until(is("session.completed"));
+      // All that was asked is counted: a turn of 110 before, two to sum up, and the answer.
+      assert.deepEqual([data.output, data.usage.input], ["Two.", 400]);
+      assert.match(told.events.find(is("context.compacted")).data.summary, summary);
+      assert.match(it.asked.at(-1).messages[1].content, new RegExp(`${summary.source.replace(/[$^]/g, "")}[^]*red$`));
+    }
+  }
 });

@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::journal::Page;
-use crate::provider::{Delta, Message, Origin, Part, Role, ToolChoice, TurnRequest, Wire};
-use crate::run::InTime;
+use crate::provider::{
+    Delta, Message, Origin, Part, Role, Stop, ToolChoice, Turn, TurnRequest, Wire,
+};
+use crate::run::{InTime, used_up};
 use crate::runner::Inner;
 use crate::session::Session;
 use crate::session::history::{Entry, Said};
@@ -23,6 +25,13 @@ const SHOWN: usize = 200 * 1024;
 const ASKED: &str = "Sum up the conversation below for yourself, so that you can go on without it: \
 what was asked, what was found and decided, what was done to which files, what is still to do. \
 Write only the summary.";
+
+/// What stands in the place of turns that nobody could sum up.
+const LEFT_OUT: &str = "(The turns between this and what follows were left out, and nobody could sum \
+them up. Look again at what you need, or ask.)";
+
+/// How often the model is asked to sum up.
+const TRIES: usize = 2;
 
 /// Whether a conversation is shorter now.
 pub(crate) enum Shorter {
@@ -52,21 +61,27 @@ impl<S: Store> Inner<S> {
             return Ok(Shorter::No);
         };
         let old = transcript(before.as_deref(), &all[untold..keep]);
-        let (summary, usage) = match agent.resolved.provider.wire() {
+        let mut usage = Usage::default();
+        let summary = match agent.resolved.provider.wire() {
             // It reads only what was asked last.
-            Wire::Offline => (None, Usage::default()),
+            Wire::Offline => None,
             Wire::Anthropic | Wire::Responses | Wire::Chat | Wire::Gemini => {
-                let summed = self.sum_up(session, agent, old, cancel);
-                match self.in_time(session, limits, summed).await {
-                    InTime::Late => return Ok(Shorter::Stop(StopReason::TimeLimit)),
-                    InTime::Done(Ok((text, usage))) => (Some(text), usage),
-                    InTime::Done(Err(_)) if cancel.is_cancelled() => {
-                        return Ok(Shorter::Stop(StopReason::Cancelled));
-                    }
+                let summed = self.sum_up(session, agent, limits, &old, &mut usage, cancel);
+                let summed = match self.in_time(session, limits, summed).await {
+                    InTime::Late => Err(StopReason::TimeLimit),
+                    InTime::Done(Err(_)) if cancel.is_cancelled() => Err(StopReason::Cancelled),
+                    InTime::Done(Ok(text)) => Ok(text),
                     InTime::Done(Err(failure)) => {
                         tracing::warn!(%failure, "older turns are dropped without a summary");
-                        // What there was of one is not worse than before.
-                        (before, Usage::default())
+                        Ok(None)
+                    }
+                };
+                match summed {
+                    Ok(Some(text)) => Some(text),
+                    Ok(None) => Some(left_out(before)),
+                    Err(stop) => {
+                        self.spend(session, agent, usage).await?;
+                        return Ok(Shorter::Stop(stop));
                     }
                 }
             }
@@ -79,26 +94,67 @@ impl<S: Store> Inner<S> {
             messages: keep,
             summary,
         });
+        {
+            let mut pen = session.pen.lock().await;
+            let history = self.history(session, &mut pen).await?;
+            self.write(session, history, page, |progress| progress.read = 0)
+                .await?;
+        }
+        self.spend(session, agent, usage).await?;
+        Ok(Shorter::Yes)
+    }
+
+    /// Counts what was used beside the turns.
+    async fn spend(&self, session: &Session, agent: &Agent, usage: Usage) -> Result<(), Failure> {
+        if usage == Usage::default() {
+            return Ok(());
+        }
         let cost = agent.known.cost(&usage);
         let mut pen = session.pen.lock().await;
         let history = self.history(session, &mut pen).await?;
-        self.write(session, history, page, |progress| {
-            progress.read = 0;
+        self.write(session, history, Page::default(), |progress| {
             progress.spend(usage, cost);
         })
         .await?;
         drop(pen);
-        self.spend_above(session, usage, cost).await?;
-        Ok(Shorter::Yes)
+        self.spend_above(session, usage, cost).await
     }
 
+    /// A summary by the model, if it has one to give. What it says instead, nothing, a refusal or
+    /// half of one, would take the place of all that is no longer told: then it is asked once more.
     async fn sum_up(
         &self,
         session: &Session,
         agent: &Agent,
-        old: String,
+        limits: &Limits,
+        old: &str,
+        usage: &mut Usage,
         cancel: &CancellationToken,
-    ) -> Result<(String, Usage), Failure> {
+    ) -> Result<Option<String>, Failure> {
+        for _ in 0..TRIES {
+            let turn = self.asked_to_sum_up(session, agent, old, cancel).await?;
+            *usage += turn.usage;
+            let text = turn.message.text();
+            if is_whole(&turn.stop) && !text.trim().is_empty() {
+                return Ok(Some(text));
+            }
+            tracing::warn!(stop = ?turn.stop, "the model did not sum up older turns");
+            let mut spent = session.record().progress.clone();
+            spent.spend(*usage, agent.known.cost(usage));
+            if used_up(limits, &spent).is_some() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    async fn asked_to_sum_up(
+        &self,
+        session: &Session,
+        agent: &Agent,
+        old: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Turn, Failure> {
         let request = TurnRequest {
             model: agent.resolved.model.clone(),
             instructions: ASKED.to_owned(),
@@ -110,13 +166,37 @@ impl<S: Store> Inner<S> {
         let mut deltas = agent.resolved.provider.turn(request, cancel.clone());
         while let Some(delta) = deltas.next().await {
             if let Delta::Done(turn) = delta.map_err(|error| self.failure(error))? {
-                return Ok((turn.message.text(), turn.usage));
+                return Ok(turn);
             }
         }
         Err(Failure::new(
             protocol::ErrorKind::StreamCut,
             "The provider's answer ended before its end.",
         ))
+    }
+}
+
+/// Whether an answer that ended so is all of it.
+fn is_whole(stop: &Stop) -> bool {
+    match stop {
+        Stop::EndTurn | Stop::Other(_) => true,
+        Stop::ToolUse
+        | Stop::MaxTokens
+        | Stop::ContextFull
+        | Stop::Refusal
+        | Stop::ContentFilter
+        | Stop::Paused
+        | Stop::MalformedCall => false,
+    }
+}
+
+/// What is told where nobody could sum up: what there was of a summary before, and that something is
+/// missing.
+fn left_out(before: Option<String>) -> String {
+    match before {
+        Some(before) if before.ends_with(LEFT_OUT) => before,
+        Some(before) => format!("{before}\n\n{LEFT_OUT}"),
+        None => LEFT_OUT.to_owned(),
     }
 }
 
@@ -173,6 +253,15 @@ fn head(text: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_nobody_could_sum_up_what_was_summed_up_before_stays_and_the_gap_is_told_once() {
+        let first = left_out(None);
+        assert_eq!(first, LEFT_OUT);
+        let second = left_out(Some("They paint.".to_owned()));
+        assert_eq!(second, format!("They paint.\n\n{LEFT_OUT}"));
+        assert_eq!(left_out(Some(second.clone())), second);
+    }
 
     fn said(role: Role) -> Said {
         let mut message = Message::user("x");

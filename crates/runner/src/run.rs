@@ -506,7 +506,7 @@ fn reached(limits: &Limits, progress: &Progress) -> Option<StopReason> {
 }
 
 /// Whether an agent and those below it have used what they have together.
-fn used_up(limits: &Limits, progress: &Progress) -> Option<StopReason> {
+pub(crate) fn used_up(limits: &Limits, progress: &Progress) -> Option<StopReason> {
     let dollars = progress.dollars().unwrap_or(0.0);
     if limits
         .tokens
