@@ -111,3 +111,24 @@ test("what a turn took that was dropped is counted and limited", limit, async (t
   const { body } = await it.call("POST", "/sessions", { input: "go", limits: { tokens: 500 } });
   assert.deepEqual([body.stop, body.usage.input, turns.length], ["token_limit", 1000, 2]);
 });
+
+test("a handoff takes no limit of the role before away, and a person who chooses another role does", limit, async (t) => {
+  const away = (role) => says("", ["handoff", { role, why: "it is free" }]);
+  const role = (name, ...limits) => `---\nname: ${name}\nskills: [fs.read]\n${limits.length ? `limits:\n  ${limits.join("\n  ")}\n` : ""}---\nWork.\n`;
+  const roles = { tight: role("tight", "turns: 3"), small: role("small", "tokens: 300"), free: role("free") };
+  for (const [first, stop] of [["tight", "turn_limit"], ["small", "token_limit"]]) {
+    const it = await talk(t, [away("free"), look, look, ...Array.from({ length: 8 }, () => look)], { roles });
+    const { body } = await it.call("POST", "/sessions", { id: "s", input: "go", role: first });
+    assert.deepEqual([body.stop, body.turns, body.role], [stop, 3, "free"]);
+    const more = await it.call("POST", "/sessions/s/messages", { input: "more", limits: { turns: 100 } });
+    assert.deepEqual([more.body.stop, more.body.turns], [stop, 3]);
+    // From before the handoff and from after it.
+    const told = await it.tell("GET", "/sessions/s/events");
+    await told.until(is("session.completed"));
+    const { body: fork } = await it.call("POST", "/sessions/s/fork", { at: told.events.filter(is("tool.output"))[1].id });
+    assert.equal((await it.call("POST", `/sessions/${fork.session_id}/messages`, { input: "go" })).body.turns, 3);
+    await it.call("PATCH", "/sessions/s", { role: "free" });
+    const chosen = await it.call("POST", "/sessions/s/messages", { input: "more", limits: { turns: 5 } });
+    assert.deepEqual([chosen.body.stop, chosen.body.turns], ["turn_limit", 5]);
+  }
+});

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use policy::Role;
+use policy::role::Limits;
 use protocol::action::editor;
 use protocol::method::ActionInfo;
 use protocol::runtime::RuntimeInfo;
@@ -21,6 +22,8 @@ use crate::request::Request;
 pub struct Brief {
     /// The role.
     pub role: Role,
+    /// How much each of the roles that it acts for may use, in their order.
+    pub above: Vec<Limits>,
     /// The actions that the role, and every role it acts for, has any use for.
     pub actions: Vec<ActionInfo>,
     /// The workspace's real path.
@@ -71,6 +74,7 @@ impl<S: Store> Gate<S> {
         });
         Ok(Brief {
             role: found.clone(),
+            above: all.iter().skip(1).map(|role| role.limits.clone()).collect(),
             actions,
             guide: files::guide(&workspace.real),
             others: others

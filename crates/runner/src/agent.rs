@@ -35,6 +35,7 @@ pub(crate) struct Agent {
     pub(crate) known: Model,
     pub(crate) instructions: String,
     pub(crate) tools: Arc<[Tool]>,
+    /// What its role may use, and those that handed over to it.
     pub(crate) limits: policy::role::Limits,
 }
 
@@ -95,7 +96,8 @@ impl<S: Store> Inner<S> {
             .resolve(&progress.model)
             .await
             .map_err(|error| self.failure(error))?;
-        self.must_have_price(&brief.role.limits, &progress.limits, &resolved)?;
+        let limits = bound(&brief, progress.callers);
+        self.must_have_price(&limits, &progress.limits, &resolved)?;
         Ok(Agent {
             role: progress.role.clone(),
             parents: progress.parents.clone(),
@@ -104,7 +106,7 @@ impl<S: Store> Inner<S> {
             known: self.models.of(resolved.provider.name(), &resolved.model),
             resolved,
             instructions: instructions(&brief),
-            limits: brief.role.limits.clone(),
+            limits,
             tools: tools(brief, record.depth),
         })
     }
@@ -246,22 +248,44 @@ fn plain(mut schema: Value) -> Value {
     schema
 }
 
+/// What a role may use: no more than those that handed over to it, which would else be rid of their
+/// limits. Those that called it have theirs counted for themselves.
+fn bound(brief: &Brief, callers: usize) -> policy::role::Limits {
+    let handed = brief.above.iter().skip(callers);
+    handed.fold(brief.role.limits.clone(), |least, role| {
+        let policy::role::Limits {
+            turns,
+            tokens,
+            cost_micros,
+            seconds,
+        } = role;
+        policy::role::Limits {
+            turns: lesser(least.turns, *turns),
+            tokens: lesser(least.tokens, *tokens),
+            cost_micros: lesser(least.cost_micros, *cost_micros),
+            seconds: lesser(least.seconds, *seconds),
+        }
+    })
+}
+
 /// How much a session may use: the least of what its role and its request say.
 pub(crate) fn least(role: &policy::role::Limits, asked: &Limits) -> Limits {
-    fn least<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
-        match (one, other) {
-            (Some(one), Some(other)) => Some(if one < other { one } else { other }),
-            (one, other) => one.or(other),
-        }
-    }
     Limits {
-        turns: least(role.turns, asked.turns),
-        tokens: least(role.tokens, asked.tokens),
-        cost: least(
+        turns: lesser(role.turns, asked.turns),
+        tokens: lesser(role.tokens, asked.tokens),
+        cost: lesser(
             role.cost_micros.map(|micros| micros as f64 / 1e6),
             asked.cost,
         ),
-        seconds: least(role.seconds, asked.seconds),
+        seconds: lesser(role.seconds, asked.seconds),
+    }
+}
+
+/// The lesser of two limits, as far as there are any.
+fn lesser<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if one < other { one } else { other }),
+        (one, other) => one.or(other),
     }
 }
 

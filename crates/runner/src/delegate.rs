@@ -146,7 +146,7 @@ impl<S: Store> Inner<S> {
         })
     }
 
-    /// Another role goes on from here, with no more authority than this one.
+    /// Another role goes on from here, with no more authority than this one, and may use no more.
     pub(crate) async fn hand_over(
         &self,
         session: &Session,
@@ -168,7 +168,8 @@ impl<S: Store> Inner<S> {
                 format!("You are `{}` already.", asked.role),
             ));
         }
-        if !parents.contains(&record.progress.role) {
+        let mut handed = parents.iter().skip(record.progress.callers);
+        if !handed.any(|role| *role == record.progress.role) {
             parents.push(record.progress.role.clone());
         }
         let workspace = Some(record.workspace.as_path());

@@ -54,6 +54,7 @@ impl<S: Store> Inner<S> {
             cost,
             read,
         } = part.took();
+        let parents = part.parents(&old.progress.parents);
         let record = Record {
             id: id.clone(),
             actor: actor.clone(),
@@ -65,7 +66,8 @@ impl<S: Store> Inner<S> {
             progress: Progress {
                 state: SessionState::Idle,
                 role: part.now.role.clone(),
-                parents: part.parents(&old.progress.parents),
+                callers: old.progress.callers.min(parents.len()),
+                parents,
                 model: part.now.model.clone(),
                 mode: part.now.mode,
                 updated_at: now().0,

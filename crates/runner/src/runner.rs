@@ -395,6 +395,7 @@ impl<S: Store> Inner<S> {
                 title,
                 state: SessionState::Running,
                 role: role.clone(),
+                callers: parents.len(),
                 parents,
                 model: model.clone(),
                 mode,
@@ -465,6 +466,7 @@ impl<S: Store> Inner<S> {
             model = model.or_else(|| self.model_of(&brief.role));
             next.progress.role.clone_from(role);
             next.progress.parents.clear();
+            next.progress.callers = 0;
         }
         if let Some(model) = &model {
             next.progress.model.clone_from(model);
@@ -500,6 +502,7 @@ impl<S: Store> Inner<S> {
                 progress.role = role;
                 // A person's choice stands for itself.
                 progress.parents.clear();
+                progress.callers = 0;
             }
             if let Some(model) = model {
                 progress.model = model;

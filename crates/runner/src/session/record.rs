@@ -44,6 +44,9 @@ pub(crate) struct Progress {
     pub(crate) role: String,
     /// On whose behalf: the roles that called or handed over. It may do what all of them may.
     pub(crate) parents: Vec<String>,
+    /// How many of those called it; the others handed over, and what they may use binds it.
+    #[serde(default)]
+    pub(crate) callers: usize,
     pub(crate) model: String,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
