@@ -297,8 +297,10 @@ test("ward run chooses its runtime by kind or by id, and waits for one that is n
   const never = "01a1ffffffffffffffffffffffff";
   const { code, error } = await run(never).ended;
   assert.deepEqual([code, error.match(/There is no runtime .*/)?.[0]], [1, `There is no runtime ${never}. Connect one (in VS Code: Ward: Connect This Window), or choose \`local\`.`], error);
-  const session = await it.tell("POST", "/sessions", { input: "read a.txt", runtime: never, stream: true });
-  assert.equal((await session.until(is("session.failed"))).data.kind, "no_runtime");
+  const before = (await it.call("GET", "/sessions")).body.sessions.length;
+  const session = await it.call("POST", "/sessions", { input: "read a.txt", runtime: never, stream: true });
+  assert.deepEqual([session.status, session.body.kind], [404, "no_runtime"]);
+  assert.equal((await it.call("GET", "/sessions")).body.sessions.length, before, "nothing was begun");
   await it.call("DELETE", `/runtimes/${window.id}`);
   const gone = await it.tell("POST", "/sessions", { input: "read a.txt", model: "offline", runtime: window.id, stream: true });
   await gone.until(is("runtime.awaited"));

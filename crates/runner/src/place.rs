@@ -1,5 +1,8 @@
 //! Where a session's actions run, if not here: found when it starts, and again after a loss.
 
+use std::path::Path;
+
+use gate::Actor;
 use protocol::runtime::{RuntimeChoice, RuntimeHealth, RuntimeInfo};
 use protocol::session::{RuntimeAwaited, RuntimeChosen, SessionEvent};
 use protocol::{ErrorKind, Failure};
@@ -19,14 +22,30 @@ impl<S: Store> Inner<S> {
     }
 
     fn choose(&self, record: &Record, choice: &RuntimeChoice) -> Result<RuntimeInfo, Failure> {
-        let elsewhere = self.gate.elsewhere().ok_or_else(|| {
-            Failure::new(
-                ErrorKind::NoRuntime,
-                "No editor can connect to this Ward. Start it with `ward serve`.",
-            )
-        })?;
+        let elsewhere = self.gate.elsewhere().ok_or_else(nobody)?;
         let workspace = record.workspace.to_string_lossy();
         elsewhere.choose(record.actor.person(), choice, &workspace)
+    }
+
+    /// Refuses an id that no runtime of this person's ever had, before anything is begun. What is
+    /// away, or is not there yet, is waited for.
+    pub(crate) fn must_be_known(
+        &self,
+        actor: &Actor,
+        choice: &RuntimeChoice,
+        workspace: &Path,
+    ) -> Result<(), Failure> {
+        let RuntimeChoice::Id(id) = choice else {
+            return Ok(());
+        };
+        let elsewhere = self.gate.elsewhere().ok_or_else(nobody)?;
+        if elsewhere.is_known(actor.person(), id) {
+            return Ok(());
+        }
+        let workspace = workspace.to_string_lossy();
+        elsewhere
+            .choose(actor.person(), choice, &workspace)
+            .map(drop)
     }
 
     /// Waits until there is the runtime that was chosen. Whether there is; not, where the session
@@ -105,4 +124,11 @@ impl<S: Store> Inner<S> {
         .await
         .map(drop)
     }
+}
+
+fn nobody() -> Failure {
+    Failure::new(
+        ErrorKind::NoRuntime,
+        "No editor can connect to this Ward. Start it with `ward serve`.",
+    )
 }

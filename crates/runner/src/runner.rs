@@ -370,6 +370,9 @@ impl<S: Store> Inner<S> {
             .gate
             .brief(&actor, &role, &parents, workspace.as_deref(), None)
             .await?;
+        if let Some(choice) = &runtime {
+            self.must_be_known(&actor, choice, &brief.workspace)?;
+        }
         let model = model
             .or_else(|| self.model_of(&brief.role))
             .or(fallback)
