@@ -71,3 +71,18 @@ test("a fork from before a compaction knows the whole of it", limit, async (t) =
   await it.call("POST", `/sessions/${fork.session_id}/messages`, { input: "other" });
   assert.deepEqual(it.asked.at(-1).messages.slice(1).map((message) => message.content), ["one", "One.", "two", "Two.", "other"]);
 });
+
+test("a fork from before the time was up has the time that was left there", limit, async (t) => {
+  const sleeps = says("", ["terminal_run", { command: "sleep 3141" }]);
+  const it = await talk(t, [says("One."), sleeps, says("In time.")]);
+  const limits = { seconds: 2 };
+  const first = await it.tell("POST", "/sessions", { id: "trunk", input: "one", stream: true, limits });
+  const { id: at } = await first.until(is("session.completed"));
+  assert.equal((await it.call("POST", "/sessions/trunk/messages", { input: "two" })).body.stop, "time_limit");
+  // At the end nothing is left of it, as nothing is of turns or tokens.
+  for (const [from, stop] of [[{ at }, "done"], [{}, "time_limit"]]) {
+    const { body: fork } = await it.call("POST", "/sessions/trunk/fork", from);
+    const next = await it.call("POST", `/sessions/${fork.session_id}/messages`, { input: "two" });
+    assert.equal(next.body.stop, stop);
+  }
+});

@@ -53,6 +53,7 @@ impl<S: Store> Inner<S> {
             usage,
             cost,
             read,
+            worked_ms,
         } = part.took();
         let parents = part.parents(&old.progress.parents);
         let record = Record {
@@ -75,6 +76,11 @@ impl<S: Store> Inner<S> {
                 usage,
                 cost: cost.map(|dollars| (dollars * 1e6).round() as u64),
                 read,
+                worked_ms: match at {
+                    Some(_) => worked_ms,
+                    // Also what it worked since its last turn.
+                    None => old.progress.worked_ms,
+                },
                 ..old.progress.clone()
             },
             ..old
@@ -121,6 +127,7 @@ struct Took {
     cost: Option<f64>,
     /// How much the last turn read.
     read: u64,
+    worked_ms: u64,
 }
 
 impl Part {
@@ -276,6 +283,7 @@ impl Part {
                 SessionEvent::Usage(told) => {
                     took.usage = told.total;
                     took.cost = told.cost;
+                    took.worked_ms = told.worked_ms;
                     if !dropped {
                         took.read = told.turn.total();
                     }

@@ -312,6 +312,7 @@ impl<S: Store> Inner<S> {
                 turn: usage,
                 total: spent.usage,
                 cost: spent.dollars(),
+                worked_ms: spent.worked_ms,
             }))
             .entry(Entry::Message(Said {
                 id,
@@ -396,6 +397,7 @@ impl<S: Store> Inner<S> {
                 turn: usage,
                 total: spent.usage,
                 cost: spent.dollars(),
+                worked_ms: spent.worked_ms,
             }));
         self.write(session, history, page, |progress| {
             progress.spend(usage, cost);

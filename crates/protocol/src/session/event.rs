@@ -278,6 +278,9 @@ pub struct UsageTold {
     /// What all of them cost in dollars, where the price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// How long the session has worked so far, in milliseconds; waiting for a person does not count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub worked_ms: u64,
 }
 
 /// Data of `message.completed`.
