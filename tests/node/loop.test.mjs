@@ -316,7 +316,15 @@ test("an agent's token begins sessions in its own role and mode, and sees no oth
     const refused = await agent("POST", "/sessions", { input: "go", ...more });
     assert.deepEqual([refused.status, refused.body.kind], [403, "forbidden"], JSON.stringify(more));
   }
-  const mine = await agent("POST", "/sessions", { id: "mine", input: "go" });
+  const model = await agent("POST", "/sessions", { input: "go", model: "offline" });
+  assert.deepEqual([model.status, model.body.kind], [403, "forbidden"]);
+  assert.equal(model.body.error, "An agent cannot choose its role, model or mode; a person has to. Use a person's token.");
+  for (const runtime of [{ kind: "vscode" }, "0b5e0c52a64f4b9b"]) {
+    const { status, body } = await agent("POST", "/sessions", { input: "go", runtime });
+    assert.deepEqual([status, body.kind], [403, "forbidden"]);
+  }
+  // What it would have anyway, it may name.
+  const mine = await agent("POST", "/sessions", { id: "mine", input: "go", model: "chat/scripted", runtime: "local" });
   assert.deepEqual([mine.status, mine.body.role], [200, "architect"]);
   assert.match(mine.body.actor, /^agent:/);
   assert.match(results(it.asked[1])[0][1], /no tool `fs_write` for the role `architect`/);

@@ -27,6 +27,9 @@ use crate::session::history::{Entry, Said};
 use crate::session::record::{Progress, Record};
 use crate::session::{End, Session};
 
+/// What an agent cannot do, neither when a session begins nor later.
+const CHOICES: &str = "choose its role, model or mode";
+
 /// Sessions that run at once, of all persons.
 const MAX_RUNNING: usize = 512;
 
@@ -130,6 +133,10 @@ impl<S: Store> Runner<S> {
             (None, Actor::Agent(agent)) => agent.role.clone(),
             (None, Actor::Person(_)) => policy::builtin::DEFAULT_ROLE.to_owned(),
         };
+        let runtime = asked.runtime.filter(|choice| !choice.is_local());
+        if runtime.is_some() {
+            actor.must_be_person("choose where its actions run")?;
+        }
         let beginning = Beginning {
             root: id.clone(),
             id,
@@ -141,7 +148,7 @@ impl<S: Store> Runner<S> {
             mode,
             workspace: asked.workspace.map(PathBuf::from),
             ask: asked.ask,
-            runtime: asked.runtime.filter(|choice| !choice.is_local()),
+            runtime,
             parent: None,
             depth: 0,
             limits: asked.limits,
@@ -373,10 +380,14 @@ impl<S: Store> Inner<S> {
         if let Some(choice) = &runtime {
             self.must_be_known(&actor, choice, &brief.workspace)?;
         }
-        let model = model
-            .or_else(|| self.model_of(&brief.role))
+        let usual = self
+            .model_of(&brief.role)
             .or(fallback)
             .unwrap_or_else(|| self.registry.default_model().to_owned());
+        let model = model.unwrap_or_else(|| usual.clone());
+        if model != usual {
+            actor.must_be_person(CHOICES)?;
+        }
         // Before anything is begun: a model that cannot be had, a key that is missing.
         let resolved = self.registry.resolve(&model).await;
         let resolved = resolved.map_err(|error| self.failure(error))?;
@@ -534,7 +545,7 @@ fn must_be_allowed(actor: &Actor, change: &PatchSession) -> Result<(), Failure> 
         mode,
     } = change;
     if role.is_some() || model.is_some() || mode.is_some() {
-        actor.must_be_person("choose its role, model or mode")?;
+        actor.must_be_person(CHOICES)?;
     }
     Ok(())
 }
