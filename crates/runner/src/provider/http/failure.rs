@@ -1,6 +1,6 @@
 //! What an answer that is no turn says went wrong.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
@@ -102,7 +102,7 @@ pub(super) fn refused(
             said: String::new(),
         };
     };
-    let after = retry_after(headers, error);
+    let after = retry_after(headers, error, SystemTime::now());
     if let Some(error) = known(endpoint, status, &code, &said, after) {
         return error;
     }
@@ -204,12 +204,20 @@ fn said(error: &Value) -> String {
     }
 }
 
-/// When to ask again: a header, or Google's `RetryInfo` in the body.
-fn retry_after(headers: &HeaderMap, error: &Value) -> Option<Duration> {
-    let header = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
-    let seconds = header("retry-after-ms")
+/// When to ask again: a header, in seconds or as a date, or Google's `RetryInfo` in the body.
+fn retry_after(headers: &HeaderMap, error: &Value, now: SystemTime) -> Option<Duration> {
+    let header = |name: &str| Some(headers.get(name)?.to_str().ok()?.trim());
+    let number = |name: &str| header(name)?.parse::<f64>().ok();
+    let date = || {
+        let date = httpdate::parse_http_date(header("retry-after")?).ok()?;
+        // One that is past says nothing about how long to wait.
+        let left = date.duration_since(now).ok()?;
+        Some(left.as_secs_f64())
+    };
+    let seconds = number("retry-after-ms")
         .map(|ms| ms / 1000.0)
-        .or_else(|| header("retry-after"))
+        .or_else(|| number("retry-after"))
+        .or_else(date)
         .or_else(|| {
             let details = error["details"].as_array()?;
             let delay = details
@@ -218,4 +226,36 @@ fn retry_after(headers: &HeaderMap, error: &Value) -> Option<Duration> {
             delay.strip_suffix('s')?.parse().ok()
         })?;
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_to_ask_again_is_read_in_seconds_and_as_a_date() {
+        // Sun, 06 Nov 1994 08:49:37 GMT.
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (name, value, after) in [
+            ("retry-after-ms", "1500", Some(1_500)),
+            ("retry-after", " 7 ", Some(7_000)),
+            ("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT", Some(20_000)),
+            (
+                "retry-after",
+                "Sunday, 06-Nov-94 08:49:57 GMT",
+                Some(20_000),
+            ),
+            ("retry-after", "Sun, 06 Nov 1994 08:49:17 GMT", None),
+            ("retry-after", "soon", None),
+            ("retry-after", "-1", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            assert_eq!(
+                retry_after(&headers, &Value::Null, now),
+                after.map(Duration::from_millis),
+                "{name}: {value}"
+            );
+        }
+    }
 }
