@@ -7,6 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { limit, place } from "./host.mjs";
+import { says, scripted } from "./scripted.mjs";
 
 /** Ward with these arguments, to its end. */
 async function ward(at, args, { input, more, onOutput } = {}) {
@@ -51,6 +52,25 @@ test("each end has its own exit code", limit, async (t) => {
     onOutput: (child, out) => out.stderr.includes("terminal.run") && child.kill("SIGINT"),
   });
   assert.equal(cancelled.code, 130, cancelled.stderr);
+});
+
+test("what is refused to a sub-agent, at any depth, tells in the exit code as what is refused to the agent", limit, async (t) => {
+  const at = await place(t);
+  const ask = (task) => says("", ["delegate", { role: "backend", task }]);
+  const outside = says("", ["fs_write", { path: join(at.home, "no.txt"), content: "x" }]);
+  const inside = says("", ["fs_write", { path: "yes.txt", content: "x" }]);
+  const end = says("Done.");
+  for (const [turns, code] of [
+    [[ask("write"), inside, end, end], 0],
+    [[ask("write"), outside, end, end], 3],
+    [[ask("ask"), ask("write"), outside, end, end, end], 3],
+    [[says("", ["delegate", { role: "nobody", task: "x" }]), end], 0],
+  ]) {
+    const { more } = await scripted(t, turns);
+    const done = await ward(at, ["run", "go"], { more });
+    assert.equal(done.code, code, done.stderr);
+    assert.equal(/^ward: a sub-agent: fs\.write did not work: /m.test(done.stderr), code === 3, done.stderr);
+  }
 });
 
 test("with --ask wait it waits for a person, whose yes lets it go on", limit, async (t) => {

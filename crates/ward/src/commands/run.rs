@@ -9,7 +9,8 @@ use protocol::gate::{Ask, Failed};
 use protocol::runtime::{LOCAL, RuntimeChoice, RuntimeNeed};
 use protocol::sandbox::{SandboxReport, Stopped, StoppedAccess};
 use protocol::session::{
-    Input, Limits, PostSession, SessionAnswer, SessionEvent, StopReason, ToolCalled,
+    Input, Limits, PostSession, SessionAnswer, SessionEvent, SessionState, StopReason, ToolCalled,
+    ToolOutput,
 };
 use protocol::{ErrorKind, Mode};
 use serde_json::{Value, json};
@@ -22,6 +23,11 @@ use crate::duration::Span;
 use crate::ids::is_whole;
 use crate::workspace;
 
+/// The exit codes that are spoken of in more than one place.
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+const REFUSED: u8 = 3;
+
 /// Let one agent do a task, without anybody in front
 ///
 /// The same as a session over HTTP: every action goes through the gate. Nobody can be asked here, so
@@ -32,7 +38,7 @@ use crate::workspace;
     0    the agent is done\n  \
     1    something went wrong\n  \
     2    the arguments do not fit\n  \
-    3    it is done, but something that it wanted was refused\n  \
+    3    it is done, but something that it or a sub-agent wanted was refused\n  \
     4    a limit was reached, or the model stopped early\n  \
     130  it was cancelled\n\n\
     Examples:\n  \
@@ -186,6 +192,7 @@ async fn follow(client: &Client, asked: &PostSession, json: bool) -> anyhow::Res
         terminal: std::io::stdout().is_terminal(),
         refused: false,
         midline: false,
+        children: Vec::new(),
     };
     if begun.session.model == "offline" && !json {
         tell("the model is `offline`, Ward's own small one; `ward models` says how to get another");
@@ -199,9 +206,13 @@ async fn follow(client: &Client, asked: &PostSession, json: bool) -> anyhow::Res
         let Some(event) = next else {
             bail!("Ward ended before the agent did. `ward run` begins anew.");
         };
-        if let Some(code) = telling.event(&event)? {
-            return Ok(code);
+        let Some(code) = telling.event(&event)? else {
+            continue;
+        };
+        if code == DONE && telling.refused_below(client).await? {
+            return Ok(ExitCode::from(REFUSED));
         }
+        return Ok(ExitCode::from(code));
     }
 }
 
@@ -218,11 +229,48 @@ struct Telling {
     refused: bool,
     /// Whether the last words did not end their line.
     midline: bool,
+    /// The sessions of sub-agents.
+    children: Vec<String>,
 }
 
 impl Telling {
+    /// Whether something was refused that a sub-agent wanted. They are over by now, and the agent
+    /// that called them is told only what they say themselves.
+    async fn refused_below(&mut self, client: &Client) -> anyhow::Result<bool> {
+        let mut refused = false;
+        while let Some(child) = self.children.pop() {
+            let path = format!("/sessions/{child}");
+            // Not there where it could not be begun.
+            let Ok(found) = client.get::<SessionAnswer>(&path).await else {
+                continue;
+            };
+            let is_over = matches!(
+                found.session.state,
+                SessionState::Idle | SessionState::Failed
+            );
+            if !is_over {
+                continue;
+            }
+            let mut events = client.follow(&format!("{path}/events")).await?;
+            while let Some(event) = events.next().await? {
+                match SessionEvent::read(&event.kind, event.data) {
+                    Some(SessionEvent::ToolCalled(called)) => self.children.extend(called.child),
+                    Some(SessionEvent::ToolOutput(came)) => {
+                        for line in refusals(&came) {
+                            refused = true;
+                            self.did(&format!("a sub-agent: {line}"))?;
+                        }
+                    }
+                    Some(SessionEvent::Completed(_) | SessionEvent::Failed(_)) => break,
+                    _ => {}
+                }
+            }
+        }
+        Ok(refused)
+    }
+
     /// Tells one event. The exit code, if it was the last.
-    fn event(&mut self, event: &Event) -> anyhow::Result<Option<ExitCode>> {
+    fn event(&mut self, event: &Event) -> anyhow::Result<Option<u8>> {
         if self.json {
             let mut out = std::io::stdout().lock();
             let line = json!({"id": event.id, "event": event.kind, "data": event.data});
@@ -235,20 +283,19 @@ impl Telling {
         match event {
             SessionEvent::Text(delta) => self.words(&delta.text)?,
             SessionEvent::MessageCompleted(_) | SessionEvent::TurnDropped(_) => self.end_line()?,
-            SessionEvent::ToolCalled(called) => self.did(&shown(&called))?,
-            SessionEvent::ToolOutput(came) if came.ok => {
-                for stopped in stopped(&came.output) {
-                    self.refused = true;
-                    self.did(&stopped)?;
-                }
+            SessionEvent::ToolCalled(called) => {
+                self.did(&shown(&called))?;
+                self.children.extend(called.child);
             }
             SessionEvent::ToolOutput(came) => {
-                self.refused |= came.kind == Some(ErrorKind::Denied);
-                self.did(&format!(
-                    "{} did not work: {}",
-                    came.name.replacen('_', ".", 1),
-                    came.output
-                ))?;
+                let refusals = refusals(&came);
+                self.refused |= !refusals.is_empty();
+                for line in refusals {
+                    self.did(&line)?;
+                }
+                if !came.ok && came.kind != Some(ErrorKind::Denied) {
+                    self.did(&failed_call(&came))?;
+                }
             }
             SessionEvent::RuntimeAwaited(awaited) => {
                 self.did(&format!("{} Waiting for it.", awaited.reason))?;
@@ -264,8 +311,8 @@ impl Telling {
             SessionEvent::Completed(completed) => {
                 self.end_line()?;
                 let code = match completed.stop {
-                    StopReason::Done if self.refused => 3,
-                    StopReason::Done => 0,
+                    StopReason::Done if self.refused => REFUSED,
+                    StopReason::Done => DONE,
                     StopReason::Cancelled => 130,
                     StopReason::Length
                     | StopReason::Refusal
@@ -278,16 +325,16 @@ impl Telling {
                 if code == 4 {
                     self.did(&format!("the agent stopped early: {}", why(completed.stop)))?;
                 }
-                return Ok(Some(ExitCode::from(code)));
+                return Ok(Some(code));
             }
             _ => {}
         }
         Ok(None)
     }
 
-    fn failed(&self, failed: Failed) -> anyhow::Result<ExitCode> {
+    fn failed(&self, failed: Failed) -> anyhow::Result<u8> {
         if self.json {
-            return Ok(ExitCode::FAILURE);
+            return Ok(FAILED);
         }
         Err(failed.into())
     }
@@ -328,6 +375,20 @@ impl Telling {
         }
         Ok(())
     }
+}
+
+/// What was refused of a call, a sentence each: all of it, or what the wall kept it from.
+fn refusals(came: &ToolOutput) -> Vec<String> {
+    match (came.ok, came.kind) {
+        (true, _) => stopped(&came.output),
+        (false, Some(ErrorKind::Denied)) => vec![failed_call(came)],
+        (false, _) => Vec::new(),
+    }
+}
+
+fn failed_call(came: &ToolOutput) -> String {
+    let name = came.name.replacen('_', ".", 1);
+    format!("{name} did not work: {}", came.output)
 }
 
 /// What the wall kept a command from that it wanted, a sentence each: hosts, and the paths that a
