@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use broker::Broker;
@@ -26,9 +25,6 @@ use server::{About, Parts, Server};
 use store_sqlite::{DataFolder, SqliteStore};
 
 use crate::{folders, settings};
-
-/// How long a question is open before no answer becomes a no.
-const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Ward, as the owner of a data folder.
 pub(crate) struct App {
@@ -52,7 +48,7 @@ impl App {
             home: home(),
             own: gate::real_folders(&own(folder.path())?),
             launch: launch(folder.path())?,
-            patience: PATIENCE,
+            patience: settings.expire_after,
             redactor: Arc::new(Redactor::from_environment(registry.keys())?),
         };
         let editors = broker::Options {

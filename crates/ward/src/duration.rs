@@ -1,10 +1,13 @@
-//! Spans of time as people write them: `60s`, `5m`, `500ms`.
+//! Spans of time as people write them: `60s`, `5m`, `500ms`, `7d`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Deserialize;
+
+/// In milliseconds.
+const DAY: u64 = 24 * 3_600_000;
 
 /// A span of time that is not zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -14,7 +17,7 @@ pub(crate) struct Span(pub(crate) Duration);
 /// Why a span of time could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SpanError {
-    #[error("`{0}` is not a time; write a number with ms, s, m or h, such as 500ms, 60s or 5m")]
+    #[error("`{0}` is not a time; write a number with ms, s, m, h or d, such as 500ms, 60s or 5m")]
     Unreadable(String),
     #[error("`{0}` has no unit; write {0}s for seconds or {0}m for minutes")]
     NoUnit(String),
@@ -38,6 +41,7 @@ impl FromStr for Span {
             "s" => 1000,
             "m" | "min" => 60_000,
             "h" => 3_600_000,
+            "d" => DAY,
             "" => return Err(SpanError::NoUnit(text.to_owned())),
             _ => return Err(SpanError::Unreadable(text.to_owned())),
         };
@@ -47,7 +51,7 @@ impl FromStr for Span {
             None => Err(too_long()),
             Some(0) => Err(SpanError::Zero),
             // A century: beyond it, adding to a clock could overflow.
-            Some(span) if span > 100 * 365 * 24 * 3_600_000 => Err(too_long()),
+            Some(span) if span > 100 * 365 * DAY => Err(too_long()),
             Some(span) => Ok(Self(Duration::from_millis(span))),
         }
     }
@@ -64,7 +68,12 @@ impl TryFrom<String> for Span {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let span = self.0.as_millis();
-        for (milliseconds, unit) in [(3_600_000, "h"), (60_000, "m"), (1000, "s")] {
+        for (milliseconds, unit) in [
+            (u128::from(DAY), "d"),
+            (3_600_000, "h"),
+            (60_000, "m"),
+            (1000, "s"),
+        ] {
             if span >= milliseconds && span.is_multiple_of(milliseconds) {
                 return write!(f, "{}{unit}", span / milliseconds);
             }
@@ -86,6 +95,8 @@ mod tests {
             ("5m", 300_000, "5m"),
             ("5min", 300_000, "5m"),
             ("2h", 7_200_000, "2h"),
+            ("36h", 129_600_000, "36h"),
+            ("7d", 604_800_000, "7d"),
         ] {
             let span = text.parse::<Span>().unwrap();
             assert_eq!(span.0, Duration::from_millis(milliseconds), "{text}");
@@ -98,7 +109,7 @@ mod tests {
         for (text, error) in [
             ("", SpanError::Unreadable(String::new())),
             ("s", SpanError::Unreadable("s".into())),
-            ("1d", SpanError::Unreadable("1d".into())),
+            ("1w", SpanError::Unreadable("1w".into())),
             ("1.5s", SpanError::Unreadable("1.5s".into())),
             ("60", SpanError::NoUnit("60".into())),
             ("0s", SpanError::Zero),

@@ -12,6 +12,9 @@
 //! [editors]
 //! lease = "60s"        # for how long one that says nothing is taken to be there
 //!
+//! [approvals]
+//! expire_after = "7d"  # how long a question is open before no answer becomes a no
+//!
 //! [providers]          # who answers for models; keys can also be in the environment
 //! model = "claude-sonnet-4-5"
 //! [providers.work]
@@ -40,6 +43,9 @@ use crate::size::ByteSize;
 /// Overrides `sandbox.minimum` of the file.
 const MINIMUM_VARIABLE: &str = "WARD_SANDBOX_MINIMUM";
 
+/// How long a question is open: over a weekend, and over days that nobody looks.
+pub(crate) const EXPIRE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// What is in force.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -53,6 +59,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     /// For how long an editor that says nothing is taken to be there.
     pub(crate) lease: Duration,
+    /// How long a question is open before no answer becomes a no.
+    pub(crate) expire_after: Duration,
     /// Who answers for models.
     pub(crate) providers: runner::provider::Settings,
     /// What models cost.
@@ -74,7 +82,7 @@ pub(crate) enum SettingsError {
     Variable(String),
 }
 
-const KNOWN: &str = "Ward knows `minimum` in [sandbox], `memory`, `pids` and `tmp` in [limits], `lease` in [editors], [providers] and [models]";
+const KNOWN: &str = "Ward knows `minimum` in [sandbox], `memory`, `pids` and `tmp` in [limits], `lease` in [editors], `expire_after` in [approvals], [providers] and [models]";
 
 /// The file as it is written.
 #[derive(Debug, Default, Deserialize)]
@@ -83,6 +91,7 @@ struct Written {
     sandbox: WrittenSandbox,
     limits: WrittenLimits,
     editors: WrittenEditors,
+    approvals: WrittenApprovals,
     providers: runner::provider::Settings,
     models: runner::price::Models,
 }
@@ -105,6 +114,12 @@ struct WrittenLimits {
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 struct WrittenEditors {
     lease: Option<Span>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+struct WrittenApprovals {
+    expire_after: Option<Span>,
 }
 
 /// Reads the settings of whoever runs this.
@@ -149,6 +164,10 @@ fn settings(
             tmp: written.limits.tmp.map_or(usual.tmp, |size| size.0),
         },
         lease: written.editors.lease.map_or(broker::LEASE, |span| span.0),
+        expire_after: written
+            .approvals
+            .expire_after
+            .map_or(EXPIRE_AFTER, |span| span.0),
         providers: written.providers,
         models: written.models,
     })
@@ -220,6 +239,15 @@ mod tests {
                 tmp: 1 << 20
             }
         );
+    }
+
+    #[test]
+    fn a_question_is_open_for_a_week_or_for_as_long_as_the_file_says() {
+        let days = |days: u64| Duration::from_secs(days * 24 * 60 * 60);
+        assert_eq!(read("").unwrap().expire_after, days(7));
+        let settings = read("[approvals]\nexpire_after = \"30d\"\n").unwrap();
+        assert_eq!(settings.expire_after, days(30));
+        assert!(read("[approvals]\nexpire_after = \"0s\"\n").is_err());
     }
 
     #[test]

@@ -17,7 +17,8 @@ use crate::paint::{BOLD, CYAN, DIM, paint};
 
 /// See and answer what agents ask for
 ///
-/// An action that would cross the wall, or that a rule asks about, waits until a person answers.
+/// An action that would cross the wall, or that a rule asks about, waits until a person answers;
+/// after seven days, or after `expire_after` in [approvals] of the settings, no answer is a no.
 /// Without a sub-command the open questions are listed.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  \

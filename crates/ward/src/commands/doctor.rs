@@ -201,6 +201,7 @@ mod tests {
             providers: runner::provider::Settings::default(),
             models: runner::price::Models::default(),
             lease: broker::LEASE,
+            expire_after: settings::EXPIRE_AFTER,
         };
         let mut plain = anstream::StripStream::new(Vec::new());
         print_text(&mut plain, &status, &settings, false).unwrap();
