@@ -40,6 +40,18 @@ test("agents that work at the same time share what there is", limit, async (t) =
   assert.ok(all >= 1000 && all < 1000 + 3 * 110, `${all}`);
 });
 
+test("the turns of a request are those of all its agents together", limit, async (t) => {
+  const three = ["one", "two", "three"].map((task) => ["delegate", { role: "worker", task }]);
+  const it = await talk(t, [says("", ...three), ...Array.from({ length: 40 }, () => look)], { roles: { worker } });
+  const { body } = await it.call("POST", "/sessions", { id: "top", input: "go", limits: { turns: 7 } });
+  assert.equal(body.stop, "turn_limit");
+  const ids = ["top", "top-1", "top-2", "top-3"];
+  const turns = await Promise.all(ids.map(async (id) => (await it.call("GET", `/sessions/${id}`)).body.turns));
+  const all = turns.reduce((one, other) => one + other);
+  // Those that are under way when they are used up are at most one for each.
+  assert.ok(all >= 7 && all < 7 + 3, `${turns}`);
+});
+
 test("a cost is limited only where the price is known, and the refusal says how to set it", limit, async (t) => {
   const it = await talk(t, [says("One."), says("", ["handoff", { role: "costly", why: "it is better" }]), says("Still me.")], {
     settings: "[models.priced]\ninput = 1.0\noutput = 1.0\n",

@@ -154,7 +154,8 @@ pub struct InputImage {
     pub base64: String,
 }
 
-/// How much a session may use. What it has used counts from its beginning.
+/// How much a session and the sub-agents below it may use together. What they have used counts from
+/// its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {

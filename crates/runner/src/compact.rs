@@ -117,7 +117,7 @@ impl<S: Store> Inner<S> {
         })
         .await?;
         drop(pen);
-        self.spend_above(session, usage, cost).await
+        self.spend_above(session, 0, usage, cost).await
     }
 
     /// A summary by the model, if it has one to give. What it says instead, nothing, a refusal or

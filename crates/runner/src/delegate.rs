@@ -115,7 +115,7 @@ impl<S: Store> Inner<S> {
             turns: spent
                 .limits
                 .turns
-                .map(|turns| turns.saturating_sub(spent.turns)),
+                .map(|turns| turns.saturating_sub(spent.turns + spent.turns_below)),
             tokens: bounds
                 .tokens
                 .map(|tokens| tokens.saturating_sub(spent.usage.total())),

@@ -73,6 +73,11 @@ impl<S: Store> Inner<S> {
                 mode: part.now.mode,
                 updated_at: now().0,
                 turns,
+                // Its events tell of no other's turns.
+                turns_below: match at {
+                    Some(_) => 0,
+                    None => old.progress.turns_below,
+                },
                 usage,
                 cost: cost.map(|dollars| (dollars * 1e6).round() as u64),
                 read,

@@ -325,7 +325,7 @@ impl<S: Store> Inner<S> {
         })
         .await?;
         drop(pen);
-        self.spend_above(session, usage, cost).await
+        self.spend_above(session, 1, usage, cost).await
     }
 
     /// What a sub-agent takes is taken from what those above it may use, as it takes it: others may
@@ -333,6 +333,7 @@ impl<S: Store> Inner<S> {
     pub(crate) async fn spend_above(
         &self,
         session: &Session,
+        turns: u64,
         usage: Usage,
         cost: Option<u64>,
     ) -> Result<(), Failure> {
@@ -342,6 +343,7 @@ impl<S: Store> Inner<S> {
             let history = self.history(parent, &mut pen).await?;
             let page = Page::default();
             self.write(parent, history, page, |progress| {
+                progress.turns_below += turns;
                 progress.spend(usage, cost);
             })
             .await?;
@@ -404,7 +406,7 @@ impl<S: Store> Inner<S> {
         })
         .await?;
         drop(pen);
-        self.spend_above(session, usage, cost).await
+        self.spend_above(session, 0, usage, cost).await
     }
 
     /// Writes how a session stopped, and whether it has. It goes on where somebody said something
@@ -496,7 +498,7 @@ fn goes_on(stop: StopReason, session: &Session) -> bool {
 fn reached(limits: &Limits, progress: &Progress) -> Option<StopReason> {
     let is = |limit: Option<u64>, used: u64| limit.is_some_and(|most| used >= most);
     let worked = limits.seconds.map(|seconds| seconds.saturating_mul(1000));
-    if is(limits.turns, progress.turns) {
+    if is(limits.turns, progress.turns) || progress.has_had_turns() {
         Some(StopReason::TurnLimit)
     } else if let Some(stop) = used_up(limits, progress) {
         Some(stop)
@@ -527,7 +529,11 @@ fn used_up_above(session: &Session) -> Option<StopReason> {
     let mut above = session.above.as_ref();
     while let Some((parent, _)) = above {
         let limits = parent.bounds().clone();
-        if let Some(stop) = used_up(&limits, &parent.record().progress) {
+        let progress = parent.record().progress.clone();
+        if progress.has_had_turns() {
+            return Some(StopReason::TurnLimit);
+        }
+        if let Some(stop) = used_up(&limits, &progress) {
             return Some(stop);
         }
         above = parent.above.as_ref();

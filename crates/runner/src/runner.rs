@@ -416,6 +416,7 @@ impl<S: Store> Inner<S> {
                 limits,
                 runtime_id: None,
                 turns: 0,
+                turns_below: 0,
                 usage: Default::default(),
                 cost: None,
                 read: 0,

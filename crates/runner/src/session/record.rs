@@ -54,6 +54,9 @@ pub(crate) struct Progress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) runtime_id: Option<String>,
     pub(crate) turns: u64,
+    /// The turns of all agents below it.
+    #[serde(default)]
+    pub(crate) turns_below: u64,
     pub(crate) usage: Usage,
     /// What it cost, in millionths of a dollar, as far as prices are known.
     pub(crate) cost: Option<u64>,
@@ -106,6 +109,13 @@ impl Progress {
             (Some(one), Some(other)) => Some(one + other),
             (one, other) => one.or(other),
         };
+    }
+
+    /// Whether it and those below it have had the turns that were asked for. Those of a role are its
+    /// own: it may let others work longer than it does itself.
+    pub(crate) fn has_had_turns(&self) -> bool {
+        let had = self.turns.saturating_add(self.turns_below);
+        self.limits.turns.is_some_and(|most| had >= most)
     }
 
     /// What it cost, in dollars.
