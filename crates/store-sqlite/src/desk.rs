@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use store::{Append, Event, Expected, NewEvent, Seq, StoreError, StreamName};
+use store::{Append, Expected, NewEvent, Seq, StoreError, StreamName};
 
+use crate::found::Found;
 use crate::journal::{Journal, Placed};
-use crate::json;
 use crate::rows::{Rows, head, kind_of, newest};
 use crate::writer::failed;
 
@@ -141,7 +141,10 @@ impl Lately {
     }
 
     /// The events after a place, in order.
-    pub(crate) fn after(&self, after: Seq) -> impl Iterator<Item = Result<Event, StoreError>> {
+    pub(crate) fn after<T: Found>(
+        &self,
+        after: Seq,
+    ) -> impl Iterator<Item = Result<T, StoreError>> {
         let with_places = self.0.iter().flat_map(|placed| {
             let first = placed.first.get();
             let places = (first..).map(Seq::new);
@@ -157,15 +160,9 @@ impl Lately {
     }
 }
 
-fn told(seq: Seq, event: &NewEvent) -> Result<Event, StoreError> {
-    let data = json::read(event.data.as_str())
-        .map_err(|error| StoreError::Failed(format!("event {seq} cannot be read: {error}")))?;
-    Ok(Event {
-        seq,
-        kind: event.kind.clone(),
-        at: event.at,
-        data,
-    })
+fn told<T: Found>(seq: Seq, event: &NewEvent) -> Result<T, StoreError> {
+    T::of(seq, event.at, event.kind.clone(), event.data.as_str())
+        .map_err(|error| StoreError::Failed(format!("event {seq} cannot be read: {error}")))
 }
 
 impl Desk {

@@ -23,6 +23,7 @@ mod desk;
 mod error;
 mod folder;
 mod followers;
+mod found;
 mod journal;
 mod json;
 mod readers;
@@ -33,7 +34,9 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use store::{Append, Event, Seq, Store, StoreError, StreamName};
+use store::{Append, Event, Json, Seq, Store, StoreError, StreamName};
+
+use found::Found;
 
 pub use error::OpenError;
 pub use folder::DataFolder;
@@ -77,6 +80,25 @@ impl SqliteStore {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    async fn find<T: Found>(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<T>, StoreError> {
+        // First what is in memory, then the database: what is put there in between is found twice.
+        let (lately, head) = self.writer.lately(stream);
+        if head.is_some_and(|head| head <= after) {
+            return Ok(Vec::new());
+        }
+        let mut events = match lately.first() {
+            Some(first) if first <= after.next() => Vec::new(),
+            Some(_) | None => self.readers.read(stream.clone(), after, limit).await?,
+        };
+        join(&mut events, &lately, after, limit)?;
+        Ok(events)
+    }
 }
 
 impl Store for SqliteStore {
@@ -90,17 +112,16 @@ impl Store for SqliteStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
-        // First what is in memory, then the database: what is put there in between is found twice.
-        let (lately, head) = self.writer.lately(stream);
-        if head.is_some_and(|head| head <= after) {
-            return Ok(Vec::new());
-        }
-        let mut events = match lately.first() {
-            Some(first) if first <= after.next() => Vec::new(),
-            Some(_) | None => self.readers.read(stream.clone(), after, limit).await?,
-        };
-        join(&mut events, &lately, after, limit)?;
-        Ok(events)
+        self.find(stream, after, limit).await
+    }
+
+    async fn read_texts(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<(Event, Json)>, StoreError> {
+        self.find(stream, after, limit).await
     }
 
     async fn tail(&self, stream: &StreamName, limit: usize) -> Result<Vec<Event>, StoreError> {
@@ -146,19 +167,19 @@ impl Store for SqliteStore {
 }
 
 /// Adds what is in memory to what was found in the database after `after`, as far as it joins on.
-fn join(
-    events: &mut Vec<Event>,
+fn join<T: Found>(
+    events: &mut Vec<T>,
     lately: &desk::Lately,
     after: Seq,
     limit: usize,
 ) -> Result<(), StoreError> {
-    let mut last = events.last().map_or(after, |event| event.seq);
-    for event in lately.after(last) {
+    let mut last = events.last().map_or(after, Found::seq);
+    for event in lately.after::<T>(last) {
         let event = event?;
-        if events.len() >= limit || event.seq != last.next() {
+        if events.len() >= limit || event.seq() != last.next() {
             break;
         }
-        last = event.seq;
+        last = event.seq();
         events.push(event);
     }
     Ok(())

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use store::{Event, Seq, StoreError, StreamName};
 
+use crate::found::Found;
 use crate::rows;
 use crate::schema::plan_once;
 
@@ -31,12 +32,12 @@ impl Readers {
         }
     }
 
-    pub(crate) async fn read(
+    pub(crate) async fn read<T: Found>(
         &self,
         stream: StreamName,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Event>, StoreError> {
+    ) -> Result<Vec<T>, StoreError> {
         let few = limit <= FEW;
         let read = move |connection: &Connection| rows::read(connection, &stream, after, limit);
         if few {

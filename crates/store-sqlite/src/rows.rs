@@ -10,7 +10,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row};
 use serde_json::value::RawValue;
 use store::{Event, Millis, NewEvent, Seq, StreamName};
 
-use crate::json;
+use crate::found::Found;
 
 /// A row takes no more events once it holds so much.
 const ROOM: usize = 16 << 10;
@@ -121,12 +121,12 @@ fn push(row: &mut String, before: char, event: &NewEvent) {
 }
 
 /// The events of a stream after a place, in order, at most `limit`.
-pub(crate) fn read(
+pub(crate) fn read<T: Found>(
     connection: &Connection,
     stream: &StreamName,
     after: Seq,
     limit: usize,
-) -> rusqlite::Result<Vec<Event>> {
+) -> rusqlite::Result<Vec<T>> {
     // The row that the next event is in may begin before it, and may end there.
     let mut query = connection.prepare_cached(
         "SELECT seq, last, at, kind, data FROM events
@@ -141,8 +141,8 @@ pub(crate) fn read(
     while events.len() < limit
         && let Some(row) = rows.next()?
     {
-        let found = events_of(row)?;
-        events.extend(found.into_iter().filter(|event| event.seq > after));
+        let found: Vec<T> = events_of(row)?;
+        events.extend(found.into_iter().filter(|event| event.seq() > after));
     }
     events.truncate(limit);
     Ok(events)
@@ -163,7 +163,7 @@ pub(crate) fn tail(
     while events.len() < limit
         && let Some(row) = rows.next()?
     {
-        events.extend(events_of(row)?.into_iter().rev());
+        events.extend(events_of::<Event>(row)?.into_iter().rev());
     }
     events.truncate(limit);
     events.reverse();
@@ -215,31 +215,22 @@ pub(crate) fn remove(connection: &mut Connection, streams: &[StreamName]) -> rus
 }
 
 /// The events of a row.
-fn events_of(row: &Row<'_>) -> rusqlite::Result<Vec<Event>> {
+fn events_of<T: Found>(row: &Row<'_>) -> rusqlite::Result<Vec<T>> {
     let unreadable = |error: serde_json::Error| {
         rusqlite::Error::FromSqlConversionFailure(4, Type::Text, error.into())
     };
     let first = row.get::<_, i64>(0)?.unsigned_abs();
     let text = row.get_ref(4)?.as_str()?;
     if row.get::<_, Option<i64>>(1)?.is_none() {
-        return Ok(vec![Event {
-            seq: Seq::new(first),
-            at: Millis(row.get::<_, i64>(2)?.unsigned_abs()),
-            kind: row.get(3)?,
-            data: json::read(text).map_err(unreadable)?,
-        }]);
+        let at: i64 = row.get(2)?;
+        let at = u64::try_from(at).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(2, at))?;
+        let event = T::of(Seq::new(first), Millis(at), row.get(3)?, text);
+        return Ok(vec![event.map_err(unreadable)?]);
     }
     let several: Vec<(u64, String, &RawValue)> = serde_json::from_str(text).map_err(unreadable)?;
     let places = (first..).map(Seq::new);
     places
         .zip(several)
-        .map(|(seq, (at, kind, data))| {
-            Ok(Event {
-                seq,
-                at: Millis(at),
-                kind,
-                data: json::read(data.get()).map_err(unreadable)?,
-            })
-        })
+        .map(|(seq, (at, kind, data))| T::of(seq, Millis(at), kind, data.get()).map_err(unreadable))
         .collect()
 }

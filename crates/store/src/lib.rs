@@ -60,6 +60,15 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
+    /// As [`Store::read`], and with each event the text of its data as it lies there, byte for byte:
+    /// for whoever has to know whether somebody else was at it.
+    fn read_texts(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<(Event, Json)>, StoreError>> + Send;
+
     /// The last events of a stream, in order, at most `limit`.
     fn tail(
         &self,
@@ -102,6 +111,15 @@ impl<S: Store> Store for Arc<S> {
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
         (**self).read(stream, after, limit).await
+    }
+
+    async fn read_texts(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<(Event, Json)>, StoreError> {
+        (**self).read_texts(stream, after, limit).await
     }
 
     async fn tail(&self, stream: &StreamName, limit: usize) -> Result<Vec<Event>, StoreError> {

@@ -11,6 +11,9 @@ use super::entry::{EntryKind, NewEntry};
 use super::head::Head;
 use crate::canonical::text;
 
+/// What stands between an entry and its hash.
+const HASH: &str = ",\"hash\":\"";
+
 /// An entry that is ready but for its place: what does not depend on the one before it is hashed,
 /// so that little is left to do in line.
 ///
@@ -105,7 +108,7 @@ impl Prepared {
         text.push_str(part(0..self.prev));
         // All but the bracket at the end, and the hash in front of that.
         text.push_str(rest.get(..rest.len() - 1).unwrap_or_default());
-        text.push_str(",\"hash\":\"");
+        text.push_str(HASH);
         text.push_str(hash.as_str());
         text.push_str("\"}");
         let event = NewEvent {
@@ -125,13 +128,33 @@ impl Prepared {
     }
 }
 
-/// The hash that an entry should have, from what is written.
-pub(super) fn hash_of(event: &Event) -> Option<Digest> {
+/// How an entry lies in the store. Either way there is one text that it can be, so that not a byte
+/// of it can be changed without notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The text that was hashed, and the hash at its end.
+    Hashed,
+    /// As the first Wards wrote it: the hash is among the other fields, in the order of their names,
+    /// and a number stands as it was given. What was hashed has to be made from that again.
+    Sorted,
+}
+
+/// How an entry lies in the store, where it has the hash that it says; nothing where it was changed.
+pub(super) fn form_of(event: &Event, text: &Json) -> Option<Form> {
+    let told = hash_told(event)?;
+    let end = format!("{HASH}{}\"}}", told.as_str());
+    if let Some(hashed) = text.as_str().strip_suffix(&end) {
+        let hash = Sha256::new_with_prefix(hashed).chain_update("}").finalize();
+        return (Digest::from_hash(&hash.into()) == told).then_some(Form::Hashed);
+    }
+    if serde_json::to_string(&event.data).ok()? != text.as_str() {
+        return None;
+    }
     let mut fields = event.data.as_object()?.clone();
     fields.remove("hash")?;
-    let mut text = String::with_capacity(1024);
-    text::push(&mut text, &Value::Object(fields));
-    Some(Digest::of(text.as_bytes()))
+    let mut hashed = String::with_capacity(1024);
+    text::push(&mut hashed, &Value::Object(fields));
+    (Digest::of(hashed.as_bytes()) == told).then_some(Form::Sorted)
 }
 
 /// The hash that an entry says it has.

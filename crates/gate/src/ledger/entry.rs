@@ -6,6 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{Event, Millis, Seq};
 
+/// What the first entry says about the text of all that come after it: it is what was hashed. Wards
+/// before this one did not say it, and the first of them wrote another text.
+pub(super) const TEXT: &str = "text";
+/// See [`TEXT`].
+pub(super) const HASHED: &str = "hashed";
+
 /// What an entry tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -35,7 +35,7 @@ impl<S: Store> Export<S> {
         let mut lines = String::new();
         for place in places {
             let (seq, line) = match place {
-                Place::Event(event) => (event.seq, event.data.to_string()),
+                Place::Event(event, _) => (event.seq, event.data.to_string()),
                 Place::Unreadable { seq, why } => {
                     (seq, json!({ "seq": seq, "unreadable": why }).to_string())
                 }

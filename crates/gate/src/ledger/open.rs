@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use store::{Append, Expected, Seq, Store, StoreError, StreamName};
 
-use super::chain::{Prepared, State, hash_of, hash_told};
-use super::entry::{Entry, EntryKind, NewEntry};
+use super::chain::{Prepared, State, form_of, hash_told};
+use super::entry::{Entry, EntryKind, HASHED, NewEntry, TEXT};
 use super::head::{Found, Head, HeadFile, look};
 use super::walk::{Place, Walk};
 use super::{Ledger, Shared};
@@ -151,7 +151,7 @@ fn begun() -> NewEntry {
     // Without a source of randomness, its time tells it from others.
     let _ = getrandom::fill(&mut id);
     let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    own(EntryKind::Begun, json!({ "ledger": id }))
+    own(EntryKind::Begun, json!({ "ledger": id, TEXT: HASHED }))
 }
 
 fn own(kind: EntryKind, data: Value) -> NewEntry {
@@ -178,7 +178,7 @@ async fn end<S: Store>(store: &S, stream: &StreamName) -> Result<Head, StoreErro
     let heads = store.append(vec![nothing]).await?;
     let seq = heads.first().copied().unwrap_or_default();
     let hash = match place(store, stream, seq).await? {
-        Some(Place::Event(event)) => hash_told(&event),
+        Some(Place::Event(event, _)) => hash_told(&event),
         Some(Place::Unreadable { .. }) | None => None,
     };
     Ok(Head {
@@ -196,11 +196,11 @@ async fn place<S: Store>(
     let Some(before) = seq.get().checked_sub(1) else {
         return Ok(None);
     };
-    match store.read(stream, Seq::new(before), 1).await {
+    match store.read_texts(stream, Seq::new(before), 1).await {
         Ok(events) => Ok(events
             .into_iter()
-            .find(|event| event.seq == seq)
-            .map(Place::Event)),
+            .find(|(event, _)| event.seq == seq)
+            .map(|(event, text)| Place::Event(event, text))),
         Err(StoreError::Failed(why)) => Ok(Some(Place::Unreadable { seq, why })),
         Err(error) => Err(error),
     }
@@ -271,10 +271,10 @@ async fn compare<S: Store>(
         }));
     }
     let (hash, found) = match place(store, stream, told.seq).await? {
-        Some(Place::Event(event)) => {
-            let hash = hash_of(&event).filter(|hash| hash_told(&event).as_ref() == Some(hash));
-            let found = json!({ "seq": told.seq, "hash": hash_told(&event) });
-            (hash, found)
+        Some(Place::Event(event, text)) => {
+            let hash = hash_told(&event);
+            let found = json!({ "seq": told.seq, "hash": hash });
+            (hash.filter(|_| form_of(&event, &text).is_some()), found)
         }
         Some(Place::Unreadable { seq, why }) => (None, json!({ "seq": seq, "unreadable": why })),
         None => (None, json!({ "seq": told.seq, "missing": true })),
@@ -308,7 +308,9 @@ async fn unfinished<S: Store>(
         }
         for place in places {
             // What cannot be read is named by `verify`.
-            let Place::Event(event) = place else { continue };
+            let Place::Event(event, _) = place else {
+                continue;
+            };
             let seq = event.seq;
             let Ok(entry) = Entry::of(event) else {
                 continue;

@@ -3,10 +3,10 @@
 use protocol::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{Event, Seq, Store, StoreError};
+use store::{Event, Json, Seq, Store, StoreError};
 
-use super::chain::{hash_of, hash_told};
-use super::entry::EntryKind;
+use super::chain::{Form, form_of, hash_told};
+use super::entry::{EntryKind, HASHED, TEXT};
 use super::head::{Found, Head, look};
 use super::walk::{Place, Walk};
 use super::{Ledger, lock};
@@ -99,6 +99,12 @@ impl<S: Store> Ledger<S> {
     }
 }
 
+/// Whether this entry says that it and all that follow are written as they were hashed.
+fn says_hashed(event: &Event) -> bool {
+    let says = event.data.get("data").and_then(|data| data.get(TEXT));
+    event.kind == EntryKind::Begun.as_str() && says.is_some_and(|says| says == HASHED)
+}
+
 /// What is known on the way.
 #[derive(Debug)]
 struct Check {
@@ -108,6 +114,9 @@ struct Check {
     last: Seq,
     /// The hash of what was there, where it has one.
     hash: Option<Digest>,
+    /// Whether this may be an entry as the first Wards wrote them: none was seen yet that is written
+    /// as today. So nobody can bring one into the older text.
+    early: bool,
     entries: u64,
     problems: Vec<Problem>,
     more: u64,
@@ -120,6 +129,7 @@ impl Check {
             anchors: vec![known],
             last: start.seq,
             hash: Some(start.hash),
+            early: true,
             entries: 0,
             problems: Vec::new(),
             more: 0,
@@ -137,7 +147,7 @@ impl Check {
 
     fn place(&mut self, place: &Place) {
         let seq = match place {
-            Place::Event(event) => event.seq,
+            Place::Event(event, _) => event.seq,
             Place::Unreadable { seq, .. } => *seq,
         };
         let next = self.last.next();
@@ -154,7 +164,7 @@ impl Check {
         self.last = seq;
         self.entries += 1;
         match place {
-            Place::Event(event) => self.event(event),
+            Place::Event(event, text) => self.event(event, text),
             Place::Unreadable { seq, why } => {
                 self.problem(
                     *seq,
@@ -166,10 +176,14 @@ impl Check {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event, text: &Json) {
         let seq = event.seq;
         let told = hash_told(event);
-        let wrong = self.wrong(event, told.as_ref());
+        let form = form_of(event, text);
+        if form == Some(Form::Hashed) || says_hashed(event) {
+            self.early = false;
+        }
+        let wrong = self.wrong(event, told.as_ref(), form);
         // What follows another's entry is not held against the next.
         let moved = matches!(wrong, Some((ProblemKind::Moved, _)));
         if let Some((kind, what)) = wrong {
@@ -192,14 +206,24 @@ impl Check {
     }
 
     /// What is wrong with an entry, if something is; one thing is enough.
-    fn wrong(&self, event: &Event, told: Option<&Digest>) -> Option<(ProblemKind, String)> {
+    fn wrong(
+        &self,
+        event: &Event,
+        told: Option<&Digest>,
+        form: Option<Form>,
+    ) -> Option<(ProblemKind, String)> {
         let seq = event.seq;
         let field = |name: &str| event.data.get(name);
-        let Some(told) = told else {
+        if told.is_none() {
             let what = format!("Entry {seq} has no hash.");
             return Some((ProblemKind::Changed, what));
+        }
+        let as_written = match form {
+            Some(Form::Hashed) => true,
+            Some(Form::Sorted) => self.early,
+            None => false,
         };
-        if hash_of(event).as_ref() != Some(told) {
+        if !as_written {
             let what = format!("Entry {seq} was changed: its hash does not fit what it says.");
             return Some((ProblemKind::Changed, what));
         }

@@ -1,6 +1,6 @@
 //! Goes through the stream in pieces, past what cannot be read.
 
-use store::{Event, Seq, Store, StoreError, StreamName};
+use store::{Event, Json, Seq, Store, StoreError, StreamName};
 
 /// How many entries are held at once.
 const PIECE: usize = 256;
@@ -8,12 +8,10 @@ const PIECE: usize = 256;
 /// What is in a place.
 #[derive(Debug)]
 pub(super) enum Place {
-    Event(Event),
+    /// An event, and its text as it lies there.
+    Event(Event, Json),
     /// The store cannot make sense of what is there.
-    Unreadable {
-        seq: Seq,
-        why: String,
-    },
+    Unreadable { seq: Seq, why: String },
 }
 
 /// A way through the stream.
@@ -38,12 +36,15 @@ impl<'a, S: Store> Walk<'a, S> {
 
     /// The next places, in order; none at the end.
     pub(super) async fn piece(&mut self) -> Result<Vec<Place>, StoreError> {
-        match self.store.read(self.stream, self.after, PIECE).await {
+        match self.store.read_texts(self.stream, self.after, PIECE).await {
             Ok(events) => {
-                if let Some(last) = events.last() {
+                if let Some((last, _)) = events.last() {
                     self.after = last.seq;
                 }
-                Ok(events.into_iter().map(Place::Event).collect())
+                let places = events.into_iter();
+                Ok(places
+                    .map(|(event, text)| Place::Event(event, text))
+                    .collect())
             }
             // One of them cannot be read: which, is found one by one.
             Err(StoreError::Failed(_)) => self.one_by_one().await,
@@ -55,14 +56,14 @@ impl<'a, S: Store> Walk<'a, S> {
         let mut places = Vec::new();
         let mut readable = false;
         while places.len() < PIECE {
-            match self.store.read(self.stream, self.after, 1).await {
+            match self.store.read_texts(self.stream, self.after, 1).await {
                 Ok(events) => {
                     readable = true;
-                    let Some(event) = events.into_iter().next() else {
+                    let Some((event, text)) = events.into_iter().next() else {
                         break;
                     };
                     self.after = event.seq;
-                    places.push(Place::Event(event));
+                    places.push(Place::Event(event, text));
                 }
                 Err(StoreError::Failed(why)) if self.after < self.until => {
                     self.after = self.after.next();

@@ -32,6 +32,96 @@ async fn a_change_of_any_byte_of_an_entry_is_named() {
 }
 
 #[tokio::test]
+async fn a_text_that_says_the_same_in_other_bytes_is_named() {
+    let home = Home::new();
+    let ledger = home.with_six().await;
+    let database = home.database();
+    let of = "stream = 'ledger' AND seq = 3";
+    let whole = format!("SELECT data FROM events WHERE {of}");
+    let text: String = database.query_row(&whole, [], |row| row.get(0)).unwrap();
+    let sorted = serde_json::from_str::<Value>(&text).unwrap().to_string();
+    let others = [
+        format!("{text} "),
+        format!("{text}\n"),
+        format!(" {text}"),
+        text.replacen(':', ":\t", 1),
+        text.replacen("\"number\":3", "\"number\":3.0", 1),
+        text.replacen("\"number\":3", "\"number\":3e0", 1),
+        text.replacen("\"number\"", "\"\\u006eumber\"", 1),
+        text.replacen('{', "{\"actor\":\"person:eve\",", 1),
+        text.replacen('{', "{\"hash\":\"person:eve\",", 1),
+        text.replacen("\"hash\"", "\"\\u0068ash\"", 1),
+        sorted,
+    ];
+    for other in others {
+        assert_ne!(other, text);
+        let put = format!("UPDATE events SET data = ?1 WHERE {of}");
+        database.execute(&put, [&other]).unwrap();
+        let changed = "Entry 3 was changed: its hash does not fit what it says.";
+        let problems = ledger.verify().await.unwrap().problems;
+        assert_eq!(
+            problems,
+            [problem(3, ProblemKind::Changed, changed)],
+            "{other}"
+        );
+    }
+}
+
+/// Puts an entry's text in the form in which the first Wards wrote it: all fields by name.
+fn sort(database: &rusqlite::Connection, seq: i64) {
+    let of = "stream = 'ledger' AND seq = ?1";
+    let whole = format!("SELECT data FROM events WHERE {of}");
+    let text: String = database.query_row(&whole, [seq], |row| row.get(0)).unwrap();
+    let sorted = serde_json::from_str::<Value>(&text).unwrap().to_string();
+    let put = format!("UPDATE events SET data = ?2 WHERE {of}");
+    database.execute(&put, (seq, sorted)).unwrap();
+}
+
+#[tokio::test]
+async fn a_ledger_that_says_how_it_is_written_cannot_be_brought_into_the_older_form() {
+    let home = Home::new();
+    let ledger = home.with_six().await;
+    for seq in 1..=3 {
+        sort(&home.database(), seq);
+    }
+    let problems = ledger.verify().await.unwrap().problems;
+    let named: Vec<_> = problems.iter().map(|one| (one.seq, one.kind)).collect();
+    assert_eq!(named, [1, 2, 3].map(|seq| (seq, ProblemKind::Changed)));
+}
+
+#[tokio::test]
+async fn what_the_first_wards_wrote_verifies_up_to_where_it_is_written_as_today() {
+    let home = Home::new();
+    drop(home.with_six().await);
+    // They did not say in the first entry how they write.
+    let database = home.database();
+    let first = "SELECT data FROM events WHERE stream = 'ledger' AND seq = 1";
+    let text: String = database.query_row(first, [], |row| row.get(0)).unwrap();
+    let text = text.replace(",\"text\":\"hashed\"", "");
+    let put = "UPDATE events SET data = ?1 WHERE stream = 'ledger' AND seq = 1";
+    assert_eq!(database.execute(put, [&text]).unwrap(), 1);
+    rewrite(&home, 0);
+    for seq in 1..=4 {
+        sort(&database, seq);
+    }
+    std::fs::remove_file(home.head()).unwrap();
+    let (ledger, _) = home.open().await;
+    let gap = |problem: &gate::ledger::Problem| problem.kind == ProblemKind::Gap;
+    let problems = ledger.verify().await.unwrap().problems;
+    assert!(problems.iter().all(gap), "{problems:?}");
+    // Between what is written as today there is none of theirs, and theirs has one text too.
+    sort(&database, 6);
+    home.tamper("UPDATE events SET data = data || ' ' WHERE LEDGER AND seq = 2");
+    let problems = ledger.verify().await.unwrap().problems;
+    let changed: Vec<u64> = problems
+        .iter()
+        .filter(|one| !gap(one))
+        .map(|one| one.seq)
+        .collect();
+    assert_eq!(changed, [2, 6]);
+}
+
+#[tokio::test]
 async fn each_way_to_tamper_is_told_apart_and_named_with_its_place() {
     let changed = "Entry 4 was changed: its hash does not fit what it says.";
     let ways = [
@@ -60,6 +150,15 @@ async fn each_way_to_tamper_is_told_apart_and_named_with_its_place() {
                 4,
                 ProblemKind::Changed,
                 "Entry 4 was changed: beside it the database says 1 as its `at`.",
+            )],
+            7,
+        ),
+        (
+            "UPDATE events SET at = -at WHERE LEDGER AND seq = 4",
+            vec![problem(
+                4,
+                ProblemKind::Unreadable,
+                "Entry 4 cannot be read: Integer -1000 out of range at index 2.",
             )],
             7,
         ),
@@ -188,9 +287,11 @@ pub(crate) fn rewrite(home: &Home, from: u64) {
         }
         let hash: Digest = gate::canonical::digest(&fields).unwrap();
         prev = Some(json!(hash));
-        fields.insert("hash".into(), json!(hash));
         let sql = format!("UPDATE events SET data = ?1 WHERE {of} AND seq = ?2");
+        // There is nothing in it that canonical JSON writes otherwise.
         let text = Value::Object(fields).to_string();
+        let text = text.strip_suffix('}').unwrap();
+        let text = format!("{text},\"hash\":{}}}", json!(hash));
         database.execute(&sql, (text, seq as i64)).unwrap();
     }
 }

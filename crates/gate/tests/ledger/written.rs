@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gate::ledger::{Entry, EntryKind, Ledger, Verdict, Written};
 use serde_json::{Value, json};
-use store::{Append, Event, Seq, Store, StoreError, StreamName};
+use store::{Append, Event, Json, Seq, Store, StoreError, StreamName};
 use store_sqlite::SqliteStore;
 
 use crate::home::{Home, SECRET, decision, entry, first_of, redactor, same};
@@ -175,6 +175,15 @@ impl Store for Held {
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
         self.store.read(stream, after, limit).await
+    }
+
+    async fn read_texts(
+        &self,
+        stream: &StreamName,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<(Event, Json)>, StoreError> {
+        self.store.read_texts(stream, after, limit).await
     }
 
     async fn tail(&self, stream: &StreamName, limit: usize) -> Result<Vec<Event>, StoreError> {
