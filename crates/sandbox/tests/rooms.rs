@@ -32,6 +32,10 @@ fn main() -> std::process::ExitCode {
         a_command_sees_its_own_processes_and_no_others,
         a_widened_path_can_be_read_by_that_command_alone,
         a_widened_path_can_be_written_where_that_was_said,
+        what_was_made_to_mount_upon_takes_no_write_of_another_command,
+        a_command_that_runs_beside_a_widened_one_is_told_what_was_stopped,
+        what_a_command_put_where_a_widening_was_stays,
+        two_that_are_widened_alike_have_it_each_to_its_own_end,
         a_widening_opens_one_protected_file,
         git_can_change_its_settings_where_that_was_granted,
         a_widening_follows_no_link,
@@ -189,6 +193,109 @@ fn a_widened_path_can_be_written_where_that_was_said() {
         std::fs::read_to_string(folder.join("file")).unwrap(),
         "new\n"
     );
+}
+
+fn written(path: &Path) -> Vec<Widening> {
+    vec![Widening {
+        path: path.to_owned(),
+        access: WidenedAccess::Write,
+    }]
+}
+
+fn stopped(paths: &[&PathBuf]) -> Vec<Stopped> {
+    let stopped = |path: &&PathBuf| Stopped {
+        access: StoppedAccess::Write,
+        target: path.display().to_string(),
+    };
+    paths.iter().map(stopped).collect()
+}
+
+fn what_was_made_to_mount_upon_takes_no_write_of_another_command() {
+    let scene = Scene::new();
+    let (there, beside) = (scene.outside("sub/there"), scene.outside("sub/beside"));
+    std::fs::create_dir(scene.outside("sub")).unwrap();
+    std::fs::write(&there, "").unwrap();
+    let look = |line: &str| scene.run(&format!("{line} {}", there.parent().unwrap().display()));
+    let before = look("ls").0;
+    for line in ["echo 1 >>", "exit 3; echo", "no-such-program"] {
+        let mut command = scene.command(&format!("{line} {}", there.display()));
+        command.widened = written(&there);
+        scene.run_with(command);
+        let (_, outcome) = scene.run(&format!(
+            "echo 2 >> {}; echo 3 >> {}",
+            there.display(),
+            beside.display()
+        ));
+        assert_eq!(outcome.report.stopped, stopped(&[&there, &beside]));
+        assert_eq!(look("ls").0, before);
+    }
+    assert_eq!(std::fs::read_to_string(&there).unwrap(), "1\n");
+    assert!(!beside.exists());
+}
+
+fn a_command_that_runs_beside_a_widened_one_is_told_what_was_stopped() {
+    let scene = Scene::new();
+    let (there, beside) = (scene.outside("sub/there"), scene.outside("sub/beside"));
+    std::fs::create_dir(scene.outside("sub")).unwrap();
+    std::fs::write(&there, "").unwrap();
+    let mut command = scene.command(&format!(
+        "echo 1 >> {}; echo begun; sleep 100",
+        there.display()
+    ));
+    command.widened = written(&there);
+    let mut widened = scene.room.spawn(command).unwrap();
+    let (mut output, stopper) = (widened.stdout.take().unwrap(), widened.stopper());
+    let widened = std::thread::spawn(move || widened.wait());
+    output.read_exact(&mut [0; 5]).unwrap();
+    let (_, outcome) = scene.run(&format!(
+        "echo 2 >> {}; echo 3 >> {}",
+        there.display(),
+        beside.display()
+    ));
+    assert_eq!(outcome.report.stopped, stopped(&[&there, &beside]));
+    assert_ne!(outcome.end, End::Exited(0));
+    stopper.kill();
+    widened.join().unwrap();
+    assert_eq!(std::fs::read_to_string(&there).unwrap(), "1\n");
+}
+
+fn what_a_command_put_where_a_widening_was_stays() {
+    let scene = Scene::new();
+    let there = scene.outside("there");
+    std::fs::write(&there, "").unwrap();
+    let own = there.parent().unwrap().join("own");
+    // Whoever insists can: it is their own /tmp.
+    let mut command = scene.command(&format!(
+        "chmod u+w {0}; echo mine > {1}",
+        there.parent().unwrap().display(),
+        own.display()
+    ));
+    command.widened = written(&there);
+    scene.run_with(command);
+    let (seen, _) = scene.run(&format!("cat {}", own.display()));
+    assert_eq!(seen, "mine\n");
+    assert!(!own.exists());
+}
+
+fn two_that_are_widened_alike_have_it_each_to_its_own_end() {
+    let scene = Scene::new();
+    let there = scene.outside("there");
+    std::fs::write(&there, "").unwrap();
+    let start = |line: &str| {
+        let mut command = scene.command(line);
+        command.widened = written(&there);
+        command.stdio = Stdio::Piped { stdin: true };
+        scene.room.spawn(command).unwrap()
+    };
+    let line = format!("read x; echo $x >> {}", there.display());
+    let (mut one, mut other) = (start(&line), start(&line));
+    one.stdin.take().unwrap().write_all(b"one\n").unwrap();
+    assert_eq!(one.wait().end, End::Exited(0));
+    // The next command comes after what was made for the first could have gone.
+    scene.run("true");
+    other.stdin.take().unwrap().write_all(b"other\n").unwrap();
+    assert_eq!(other.wait().end, End::Exited(0));
+    assert_eq!(std::fs::read_to_string(&there).unwrap(), "one\nother\n");
 }
 
 fn a_widening_opens_one_protected_file() {

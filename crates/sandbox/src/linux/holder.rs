@@ -16,6 +16,7 @@ use super::init;
 use super::landlock::{Rules, ruleset};
 use super::layers::{Off, on};
 use super::message::{Failure, Layer, Ready, Report, Spawn};
+use super::places::Places;
 use super::plan::{Plan, Trust};
 use super::sys::{self, Side, new};
 use super::wire::Wire;
@@ -60,10 +61,11 @@ pub(crate) fn run(plan: Plan, wire: &Wire, keep_host: bool) -> ! {
         become_init(&room, wire);
     }
     let mut orphans = Orphans::new(room.plan.tier);
+    let mut places = Places::default();
     loop {
         match wire.receive_with(|| orphans.end()) {
             Ok(Some((spawn, fds))) => {
-                if let Some(init) = fork_init(&room, &spawn, fds) {
+                if let Some(init) = fork_init(&room, &mut places, &spawn, fds) {
                     orphans.inits.push(init);
                 }
             }
@@ -81,7 +83,7 @@ fn become_init(room: &Room, wire: &Wire) -> ! {
     let Some(connections) = Connections::of(fds) else {
         sys::exit_now(125)
     };
-    init::run(room, &spawn, connections, &[])
+    init::run(room, &spawn, connections, init::Shown::default())
 }
 
 /// What connects a command with Ward.
@@ -204,7 +206,7 @@ fn map_user(plan: &Plan) -> std::io::Result<()> {
 }
 
 /// Forks an init for a command; its pid, as the holder sees it.
-fn fork_init(room: &Room, spawn: &Spawn, fds: Vec<OwnedFd>) -> Option<i32> {
+fn fork_init(room: &Room, places: &mut Places, spawn: &Spawn, fds: Vec<OwnedFd>) -> Option<i32> {
     // Where Ward has gone, nobody hears this, and the next `receive` ends the room.
     let connections = Connections::of(fds)?;
     let refuse = |layer, why| {
@@ -216,10 +218,17 @@ fn fork_init(room: &Room, spawn: &Spawn, fds: Vec<OwnedFd>) -> Option<i32> {
         Ok(trees) => trees,
         Err((layer, why)) => return refuse(layer, why),
     };
+    places.tidy();
+    let held = match places.make(&spawn.widened, &trees) {
+        Ok(held) => held,
+        Err((path, error)) => {
+            return refuse(Layer::Widening, format!("{}: {error}", path.display()));
+        }
+    };
     let flags = namespaces(&room.plan) & (new::PID | new::MOUNT);
     // SAFETY: the holder has one thread.
     match unsafe { sys::fork_with(flags) } {
-        Ok(Side::Child) => init::run(room, spawn, connections, &trees),
+        Ok(Side::Child) => init::run(room, spawn, connections, init::Shown { trees, held }),
         Ok(Side::Parent(pid, pidfd)) => {
             let _ = connections.report.send(&Report::Forked, &[pidfd.as_fd()]);
             Some(pid)

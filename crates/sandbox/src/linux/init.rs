@@ -20,7 +20,7 @@ use super::layers::{Off, on};
 use super::limits;
 use super::message::{Failure, Layer, Protected, Report, Size, Spawn};
 use super::plan::Trust;
-use super::sys::{self, Change, Reach, attr, change_mount, mount_setattr};
+use super::sys::{self, Reach, attr, mount_setattr};
 use super::wire::Wire;
 use crate::os_text::OsText;
 use crate::wall::{WidenedAccess, Widening};
@@ -32,8 +32,16 @@ fn layer<E: ToString>(layer: Layer) -> impl Fn(E) -> Refused {
     move |error| (layer, error.to_string())
 }
 
+/// What is mounted for a command alone, at places that were made for it.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) trees: Vec<OwnedFd>,
+    /// Let go of when nothing of the command is left: then the places can go as well.
+    pub(crate) held: Option<OwnedFd>,
+}
+
 /// Runs a command to its end. Only for a process just forked into new pid and mount namespaces.
-pub(crate) fn run(room: &Room, spawn: &Spawn, connections: Connections, trees: &[OwnedFd]) -> ! {
+pub(crate) fn run(room: &Room, spawn: &Spawn, connections: Connections, shown: Shown) -> ! {
     sys::on_signal(libc::SIGCHLD, libc::SIG_DFL);
     sys::hold_signals(HEARD);
     if room.plan.tier != Tier::Room {
@@ -44,17 +52,22 @@ pub(crate) fn run(room: &Room, spawn: &Spawn, connections: Connections, trees: &
         undecided,
         streams,
     } = connections;
-    let failure = match start(room, spawn, &report, streams, trees) {
+    let Shown { trees, held } = shown;
+    let failure = match start(room, spawn, &report, streams, &trees) {
         Ok(Begun::Runs(command)) => {
             if report.send(&Report::Started, &[]).is_ok() {
                 drop(undecided);
-                watch(command, &report, room.plan.tier);
+                let status = watch(command, room.plan.tier);
+                // Before anybody hears of the end, who may then start the next command.
+                drop(held);
+                let _ = report.send(&Report::Ended { status }, &[]);
             }
             sys::exit_now(0)
         }
         Ok(Begun::Refused(failure)) => failure,
         Err((layer, why)) => Failure::Layer { layer, why },
     };
+    drop(held);
     let _ = report.send(&Report::Failed(failure), &[]);
     sys::exit_now(125)
 }
@@ -128,8 +141,8 @@ fn stand_alone() {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::USR1));
 }
 
-/// Waits for the command, reaping what else ends; tells how it ended when nothing of it is left.
-fn watch(command: i32, report: &Wire, tier: Tier) {
+/// Waits for the command, reaping what else ends; answers how it ended when nothing of it is left.
+fn watch(command: i32, tier: Tier) -> i32 {
     let mut status = None;
     while status.is_none() {
         match sys::next_signal(HEARD) {
@@ -146,8 +159,7 @@ fn watch(command: i32, report: &Wire, tier: Tier) {
         }
     }
     end_all(tier);
-    let status = status.unwrap_or(0);
-    let _ = report.send(&Report::Ended { status }, &[]);
+    status.unwrap_or(0)
 }
 
 /// Hands a signal to everything below init. Never to "all that I may": where a pid namespace is
@@ -264,34 +276,8 @@ fn widen(tree: &OwnedFd, widening: &Widening) -> Result<(), Refused> {
         attributes |= attr::READ_ONLY;
     }
     mount_setattr(tree.as_fd(), c"", attributes, Reach::Below).map_err(failed)?;
-    place_for(tree, path).map_err(failed)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     move_mount(tree, "", CWD, path, flags).map_err(|error| failed(error.into()))
-}
-
-/// Makes the place where a mount shall appear. Where nothing is there, the folder above is the
-/// assembled root's own or the scratch home's; the root is opened for it in this command's
-/// namespace alone, before the command runs.
-fn place_for(tree: &OwnedFd, path: &Path) -> std::io::Result<()> {
-    if path.symlink_metadata().is_ok() {
-        return Ok(());
-    }
-    let is_dir = rustix::fs::fstat(tree)
-        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
-    change_mount(CWD, c"/", Change::Clear(attr::READ_ONLY), Reach::This)?;
-    let made = make_place(path, is_dir);
-    mount_setattr(CWD, c"/", attr::READ_ONLY, Reach::This)?;
-    made
-}
-
-fn make_place(path: &Path, is_dir: bool) -> std::io::Result<()> {
-    if is_dir {
-        return std::fs::create_dir_all(path);
-    }
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    std::fs::File::create(path).map(drop)
 }
 
 /// Opens a terminal in the room; its command side three times over.

@@ -18,6 +18,7 @@ mod layers;
 pub(crate) mod limits;
 pub(crate) mod message;
 pub(crate) mod notify;
+mod places;
 pub(crate) mod plan;
 pub(crate) mod probe;
 mod root;

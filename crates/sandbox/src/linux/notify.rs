@@ -15,6 +15,7 @@ use protocol::sandbox::{Stopped, StoppedAccess, Tier};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 
 use super::filter::{Arch, Call, call};
+use super::places::is_place;
 use super::plan::Plan;
 use super::sys::{self, Notification};
 
@@ -229,6 +230,7 @@ impl Watcher {
             None => {
                 let vfs = rustix::fs::fstatvfs(&place);
                 vfs.is_ok_and(|vfs| vfs.f_flag.contains(StatVfsMountFlags::RDONLY))
+                    || rustix::fs::fstat(&place).is_ok_and(|stat| is_place(&stat))
             }
             Some(writable) => {
                 let real = std::fs::read_link(format!("/proc/self/fd/{}", place.as_raw_fd()));
