@@ -9,7 +9,8 @@
 //! which they could be reached. Where the workspace is none that a command could be confined to, as
 //! the home folder with its keys, a file action in sandbox mode touches nothing in it either.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
 
 use protocol::facts::{Access, BEYOND, EntryKind};
@@ -419,25 +420,44 @@ fn text(path: &Path, asked: &str) -> Result<String, Failure> {
     })
 }
 
-/// The real path of a folder that need not be there yet.
+/// So many links lead on from each other at most, as for the kernel.
+const MOST_LINKS: usize = 40;
+
+/// The real path of what need not be there. A link leads on also where nothing is at its end: where
+/// that is, and not that nothing is there, is what a path is judged by.
 fn real(path: &Path) -> PathBuf {
-    let mut missing = Vec::new();
-    let mut above = path;
-    loop {
-        if let Ok(real) = above.canonicalize() {
-            return missing
-                .iter()
-                .rev()
-                .fold(real, |real, name| real.join(name));
-        }
-        match (above.parent(), above.file_name()) {
-            (Some(parent), Some(name)) => {
-                missing.push(name.to_owned());
-                above = parent;
+    let mut links = 0;
+    let mut real = PathBuf::from("/");
+    let mut left: Vec<OsString> = Vec::new();
+    add(&mut left, path);
+    while let Some(name) = left.pop() {
+        match Path::new(&name).components().next() {
+            Some(Component::Normal(_)) => {}
+            Some(Component::ParentDir) => {
+                real.pop();
+                continue;
             }
-            _ => return path.to_owned(),
+            Some(Component::RootDir | Component::CurDir | Component::Prefix(_)) | None => continue,
+        }
+        let next = real.join(&name);
+        match next.read_link() {
+            Ok(target) if links < MOST_LINKS => {
+                links += 1;
+                if target.is_absolute() {
+                    real = PathBuf::from("/");
+                }
+                add(&mut left, &target);
+            }
+            Ok(_) | Err(_) => real = next,
         }
     }
+    real
+}
+
+/// Adds the parts of a path, the first of them on top.
+fn add(left: &mut Vec<OsString>, path: &Path) {
+    let parts = path.components().rev();
+    left.extend(parts.map(|part| part.as_os_str().to_owned()));
 }
 
 #[cfg(test)]
@@ -590,5 +610,23 @@ mod tests {
         symlink("ward", scene.path("link")).unwrap();
         let path = PathBuf::from(scene.path("link/deep/er"));
         assert_eq!(real(&path), PathBuf::from(scene.path("ward/deep/er")));
+    }
+
+    #[test]
+    fn a_link_leads_on_where_nothing_is_at_its_end() {
+        let scene = Scene::new();
+        symlink("../gone/..", scene.path("inside/one")).unwrap();
+        symlink(scene.path("inside/one/two"), scene.path("inside/two")).unwrap();
+        symlink("round", scene.path("inside/round")).unwrap();
+        for (path, expected) in [
+            ("inside/one/x", "x"),
+            ("inside/two/x", "two/x"),
+            ("inside/round/x", "inside/round/x"),
+            ("inside/gone/../../x", "x"),
+            ("inside/out", "file"),
+        ] {
+            let path = PathBuf::from(scene.path(path));
+            assert_eq!(real(&path), PathBuf::from(scene.path(expected)));
+        }
     }
 }

@@ -19,6 +19,7 @@ crate::trials!(
     a_path_that_leads_back_into_the_workspace_is_inside,
     a_file_beyond_can_be_read_written_edited_moved_and_deleted,
     a_link_that_leads_out_stands_for_what_it_leads_to,
+    whether_something_is_at_the_end_of_a_link_that_leads_out_is_for_the_gate_to_tell,
     a_link_swapped_between_looking_and_doing_is_changed,
     a_link_swapped_inside_the_workspace_is_changed_too,
     what_is_protected_stays_so_beyond_the_workspace,
@@ -239,6 +240,45 @@ async fn a_link_that_leads_out_stands_for_what_it_leads_to() {
         .await
         .unwrap();
     assert!(gate.path().join("other").is_symlink());
+}
+
+async fn whether_something_is_at_the_end_of_a_link_that_leads_out_is_for_the_gate_to_tell() {
+    let gate = gate().await;
+    let (_folder, beside) = beside();
+    let missing = beside.join("missing");
+    symlink(&missing, gate.path().join("link")).unwrap();
+    symlink("link", gate.path().join("again")).unwrap();
+    let up = "../".repeat(gate.path().canonicalize().unwrap().components().count());
+    let winding = format!("{up}{}/missing/../missing", beside.display());
+    let below = missing.join("below");
+    for (path, leads) in [
+        (missing.to_str().unwrap(), &missing),
+        ("link", &missing),
+        ("again", &missing),
+        ("link/below", &below),
+        (&winding, &missing),
+    ] {
+        for (action, params) in [
+            ("fs.read", json!({"path": path})),
+            ("fs.list", json!({"path": path})),
+            (
+                "fs.edit",
+                json!({"path": path, "edits": [{"old": "a", "new": "b"}]}),
+            ),
+            ("fs.write", json!({"path": path, "content": "x"})),
+        ] {
+            let failure = match gate.resolve(action, params).await {
+                Err(failure) => failure,
+                // What is not there yet can be written to by its own name.
+                Ok(facts) => {
+                    assert_eq!(facts["paths"][0]["path"], json!(leads), "{action} {path}");
+                    continue;
+                }
+            };
+            let told = failure.details.get("beyond");
+            assert_eq!(told, Some(&json!([leads])), "{action} {path}: {failure}");
+        }
+    }
 }
 
 async fn a_link_swapped_between_looking_and_doing_is_changed() {
