@@ -15,6 +15,7 @@ use crate::clock::now;
 use crate::grants::Grants;
 use crate::inbox::{Addressed, Inbox};
 use crate::jobs::Jobs;
+use crate::leave::watch_expiry;
 use crate::ledger::{Ledger, LedgerError};
 use crate::live::{Actions, Live};
 use crate::pending::Pending;
@@ -147,6 +148,8 @@ impl<S: Store> Gate<S> {
             grants,
             pending,
         });
+        let changes = inner.grants.changes();
+        tokio::spawn(watch_expiry(Arc::downgrade(&inner), changes));
         let gate = Self(inner);
         gate.0.resume(waiting, opened.unfinished).await?;
         Ok(gate)
@@ -315,8 +318,10 @@ impl<S: Store> Inner<S> {
         Ok(workspace)
     }
 
-    /// Has the runtime of a workspace close what there is no leave for any more.
+    /// Has the runtime of a workspace close what there is no leave for any more, and ends commands
+    /// that have none.
     pub(crate) async fn review(&self, workspace: &str) {
+        self.end_all_without_leave().await;
         let known = self.workspaces().get(Path::new(workspace)).cloned();
         if let Some(workspace) = known {
             workspace.runtime.review().await;

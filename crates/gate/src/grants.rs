@@ -1,6 +1,6 @@
 //! Remembered answers: kept in a stream, held in memory, revoked at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use policy::{Grant, Pattern, RoleName, Scope, Time};
@@ -8,6 +8,7 @@ use protocol::approval::GrantInfo;
 use protocol::{ErrorKind, Failure};
 use serde_json::json;
 use store::{Append, Event, Expected, Millis, NewEvent, Seq, Store, StoreError, StreamName};
+use tokio::sync::watch;
 
 /// A grant was made.
 const MADE: &str = "grant.made";
@@ -22,6 +23,8 @@ const PAGE: usize = 500;
 pub(crate) struct Grants {
     stream: StreamName,
     held: Mutex<Held>,
+    /// Told of every change.
+    changes: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +51,34 @@ impl Grants {
         Ok(Self {
             stream,
             held: Mutex::new(held),
+            changes: watch::Sender::new(()),
         })
+    }
+
+    /// Told whenever one is made or revoked.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// When the next one expires, after this time.
+    pub(crate) fn next_expiry(&self, after: Millis) -> Option<Millis> {
+        let held = self.held();
+        let ends = held.infos.iter().filter_map(|(_, info)| info.expires_at);
+        ends.filter(|end| *end > after.0).min().map(Millis)
+    }
+
+    /// The workspaces of those that expired after one time and up to another.
+    pub(crate) fn expired(&self, after: Millis, until: Millis) -> BTreeSet<String> {
+        let held = self.held();
+        let ended = |info: &&GrantInfo| {
+            let end = info.expires_at;
+            end.is_some_and(|end| after.0 < end && end <= until.0)
+        };
+        let infos = held.infos.iter().map(|(_, info)| info);
+        infos
+            .filter(ended)
+            .map(|info| info.workspace.clone())
+            .collect()
     }
 
     /// What the policy is given for this person's agents.
@@ -91,6 +121,8 @@ impl Grants {
         let new = infos.into_iter().map(|info| (person.to_owned(), info));
         held.infos.extend(new);
         held.refresh();
+        drop(held);
+        self.changes.send_replace(());
     }
 
     /// What has to be written for one that is revoked.
@@ -107,6 +139,8 @@ impl Grants {
         let mut held = self.held();
         held.infos.retain(|(_, info)| info.id != id);
         held.refresh();
+        drop(held);
+        self.changes.send_replace(());
     }
 
     fn append(&self, events: Vec<NewEvent>) -> Append {

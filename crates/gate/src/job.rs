@@ -18,6 +18,7 @@ use crate::clock::now;
 use crate::files::Files;
 use crate::gate::GateOptions;
 use crate::grants::session_key;
+use crate::leave::Leave;
 use crate::named::Named;
 use crate::path::unknown_role;
 use crate::pending::Kept;
@@ -50,6 +51,8 @@ pub(crate) struct Job {
     pub(crate) secrets: Arc<[String]>,
     /// What was answered for which host, for as long as this job runs.
     hosts: Mutex<HashMap<String, Turn>>,
+    /// The grants that its command runs under, where it needs some.
+    leave: Mutex<Option<Arc<Leave>>>,
 }
 
 /// Whoever asks about a host waits here for the one before, and finds an answer that was given once.
@@ -114,7 +117,19 @@ impl Job {
             home: options.home.clone(),
             own: Arc::clone(&options.own),
             hosts: Mutex::default(),
+            leave: Mutex::default(),
         })
+    }
+
+    pub(crate) fn leave(&self) -> Option<Arc<Leave>> {
+        self.leave
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn set_leave(&self, leave: Option<Arc<Leave>>) {
+        *self.leave.lock().unwrap_or_else(PoisonError::into_inner) = leave;
     }
 
     /// The turn of a host.

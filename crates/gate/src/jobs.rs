@@ -39,6 +39,11 @@ impl Jobs {
         self.running().get(id).cloned()
     }
 
+    /// All that run.
+    pub(crate) fn all(&self) -> Vec<Arc<Job>> {
+        self.running().values().cloned().collect()
+    }
+
     /// Ready when nothing runs under this id.
     pub(crate) async fn ended(&self, id: &str) {
         let mut ends = self.ends.subscribe();

@@ -30,6 +30,7 @@ mod grants;
 mod inbox;
 mod job;
 mod jobs;
+mod leave;
 pub mod ledger;
 mod live;
 mod named;

@@ -416,6 +416,8 @@ impl<S: Store> Inner<S> {
         };
         let mut wider = self.granted_paths(job, book)?;
         wider.extend_from_slice(widen);
+        let runtime = self.runtime_of(job)?;
+        let leave = self.leave(job, decided, &wider, &*runtime);
         let permit = Permit::new(Terms {
             id: run.clone(),
             action: job.name.as_str().to_owned(),
@@ -437,7 +439,13 @@ impl<S: Store> Inner<S> {
         let (output, printed) =
             printing::start(self, job, live).map_err(|error| unwritten(&error))?;
         self.jobs.begin(run.clone(), job);
-        let result = self.runtime_of(job)?.execute(permit, output).await;
+        let result = match leave {
+            None => runtime.execute(permit, output).await,
+            Some(leave) => {
+                let run = self.run_under(leave, job, &*runtime, permit, output);
+                Box::pin(run).await
+            }
+        };
         if run != job.id {
             self.jobs.end(&run);
         }

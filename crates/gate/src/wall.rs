@@ -286,7 +286,7 @@ fn single_path(pattern: &str, workspace: &Path) -> Option<String> {
     workspace.join(path).to_str().map(ToOwned::to_owned)
 }
 
-fn facts_of(widen: &[Widen]) -> Facts {
+pub(crate) fn facts_of(widen: &[Widen]) -> Facts {
     let fact = |widen: &Widen| PathFact {
         path: widen.path.clone(),
         access: Access::Write,

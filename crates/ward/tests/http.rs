@@ -291,6 +291,89 @@ fn a_wider_answer_is_a_grant_that_can_be_taken_back() {
     assert_eq!(ward.get("/ledger/verify")["ok"], true);
 }
 
+/// A command that goes on writing to a file outside, which exists.
+fn keeps_writing(file: &std::path::Path, more: &Value) -> Value {
+    let line = format!(
+        "echo x >> {0} || exit 1; while sleep 0.02; do echo x >> {0}; done",
+        file.display()
+    );
+    let params = with(json!({"command": line}), more);
+    json!({"action": "terminal.run", "params": params, "wait": 0})
+}
+
+/// Waits until a file has grown; then, whether it still does, is for the test to find out.
+fn size_once_it_grows(file: &std::path::Path) -> u64 {
+    let size = || file.metadata().unwrap().len();
+    let (begun, before) = (Instant::now(), size());
+    while size() <= before {
+        assert!(begun.elapsed() < LONG);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    size()
+}
+
+fn grows(file: &std::path::Path) -> bool {
+    let size = || file.metadata().unwrap().len();
+    let before = size();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    size() > before
+}
+
+#[test]
+fn a_command_ends_when_the_grant_that_widens_its_wall_is_revoked() {
+    let home = Home::new();
+    let ward = Serving::start(&home);
+    let agent = ward.agent("backend");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = elsewhere.path().canonicalize().unwrap().join("file");
+    std::fs::write(&file, "").unwrap();
+    // What has its leave from elsewhere goes on.
+    let other = json!({"command": "until [ -e stop ]; do sleep 0.02; done"});
+    let other = json!({"action": "terminal.run", "params": other, "wait": 0, "id": "other"});
+    ward.act(&agent, &other);
+    let run = with(keeps_writing(&file, &json!({})), &json!({"id": "run"}));
+    assert_eq!(ward.act(&agent, &run).0, 202);
+    let approval = ward.asked(1).remove(0);
+    let allow = json!({"decision": "allow", "scope": "workspace"});
+    assert_eq!(ward.answer(&ward.token, &approval, &allow).0, 200);
+    size_once_it_grows(&file);
+    let behind = keeps_writing(&file, &json!({"background": true}));
+    let behind = with(behind, &json!({"id": "behind", "wait": 60}));
+    assert_eq!(ward.act(&agent, &behind).0, 200);
+
+    let grant = ward.get("/grants")["grants"][0]["id"].clone();
+    let path = format!("/grants/{}", grant.as_str().unwrap());
+    assert_eq!(ward.ask("DELETE", &path, &ward.token, &Value::Null).0, 200);
+    let ended = ward.ended("run");
+    assert_eq!(ended["kind"], "denied", "{ended}");
+    let told = "The grant that this ran under was revoked or has expired, so it was ended. What it had done by then is done.";
+    assert_eq!(ended["error"], told, "{ended}");
+    assert!(!grows(&file));
+    std::fs::write(home.workspace().join("stop"), "").unwrap();
+    assert_eq!(ward.ended("other")["status"], "done");
+}
+
+#[test]
+fn a_command_ends_when_the_grant_that_widens_its_wall_expires() {
+    let home = Home::new();
+    let ward = Serving::start(&home);
+    let agent = ward.agent("backend");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = elsewhere.path().canonicalize().unwrap().join("file");
+    std::fs::write(&file, "").unwrap();
+    let run = with(keeps_writing(&file, &json!({})), &json!({"id": "run"}));
+    ward.act(&agent, &run);
+    let approval = ward.asked(1).remove(0);
+    let now = std::time::SystemTime::now();
+    let now = now.duration_since(std::time::UNIX_EPOCH).unwrap();
+    let soon = u64::try_from(now.as_millis()).unwrap() + 4_000;
+    let allow = json!({"decision": "allow", "scope": "workspace", "expires_at": soon});
+    assert_eq!(ward.answer(&ward.token, &approval, &allow).0, 200);
+    size_once_it_grows(&file);
+    assert_eq!(ward.ended("run")["kind"], "denied");
+    assert!(!grows(&file));
+}
+
 #[test]
 fn an_answer_for_a_session_says_what_to_do_where_there_is_none() {
     let home = Home::new();

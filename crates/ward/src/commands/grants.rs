@@ -15,7 +15,8 @@ use crate::ids::{is_meant, short};
 /// List remembered answers, or take one back
 ///
 /// A grant is a yes that holds for more than once: in one session, or in one workspace. It lifts a
-/// question, never a rule that denies. Revoked, it no longer holds, also for what runs.
+/// question, never a rule that denies. Revoked or expired, it no longer holds, also for what runs: a connection that it let through is
+/// closed, and a command that runs under it, or with the wall widened by it, is ended.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  \
     ward grants\n  \
