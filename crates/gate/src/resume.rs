@@ -69,7 +69,7 @@ impl<S: Store> Inner<S> {
         }
         let book = job.workspace.policy(&self.options.config)?;
         let widen = match &approval.subject {
-            Subject::Again { widen } => widen.clone(),
+            Subject::Again { widen, .. } => widen.clone(),
             Subject::Action | Subject::Host { .. } => Vec::new(),
         };
         let verb = if widen.is_empty() {

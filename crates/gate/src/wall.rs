@@ -175,7 +175,7 @@ impl<S: Store> Inner<S> {
             return Ok(None);
         }
         let stopped = stopped(job, done, widen);
-        if stopped.is_empty() {
+        if stopped.widen.is_empty() {
             return Ok(None);
         }
         Box::pin(self.ask_to_widen(job, live, decided, stopped, widen)).await
@@ -188,10 +188,14 @@ impl<S: Store> Inner<S> {
         job: &Arc<Job>,
         live: &Live,
         decided: &Decided,
-        stopped: Vec<Widen>,
+        stopped: Hit,
         widen: &mut Vec<Widen>,
     ) -> Result<Option<Digest>, Failure> {
         let Decided { book, .. } = decided;
+        let Hit {
+            widen: stopped,
+            wanted,
+        } = stopped;
         let mut facts = facts_of(&stopped);
         let grants = self.grants.current(&job.person);
         let confinement = job.workspace.runtime.confinement();
@@ -216,6 +220,7 @@ impl<S: Store> Inner<S> {
             }
             let subject = Subject::Again {
                 widen: stopped.clone(),
+                wanted: wanted.clone(),
             };
             let again = seen.as_ref().map(|seen| {
                 let workspace = &job.workspace.real;
@@ -299,39 +304,58 @@ pub(crate) fn facts_of(widen: &[Widen]) -> Facts {
     }
 }
 
+/// What stopped a command.
+#[derive(Debug, Default)]
+struct Hit {
+    /// What would have to be open.
+    widen: Vec<Widen>,
+    /// What it meant to make, where that is the folder.
+    wanted: Vec<String>,
+}
+
 /// What stopped a command that did not end well.
-fn stopped(job: &Job, done: &Done, widened: &[Widen]) -> Vec<Widen> {
+fn stopped(job: &Job, done: &Done, widened: &[Widen]) -> Hit {
     #[derive(Deserialize)]
     struct Ran {
         exit_code: Option<i32>,
         sandbox: SandboxReport,
     }
     if job.name != ActionName::TerminalRun {
-        return Vec::new();
+        return Hit::default();
     }
     let Ok(ran) = serde_json::from_str::<Ran>(done.result.get()) else {
-        return Vec::new();
+        return Hit::default();
     };
     if ran.exit_code == Some(0) {
-        return Vec::new();
+        return Hit::default();
     }
-    let mut paths: Vec<Widen> = Vec::new();
+    let mut hit = Hit::default();
     for stopped in ran.sandbox.stopped {
-        if stopped.access != StoppedAccess::Write || paths.len() >= MAX_PATHS {
+        if stopped.access != StoppedAccess::Write || hit.widen.len() >= MAX_PATHS {
             continue;
         }
         // A person has to see where it really leads, not what the command called it.
-        let Some(path) = real(Path::new(&stopped.target), &job.workspace.real) else {
+        let meant = Path::new(&stopped.target);
+        let Some(path) = real(meant, &job.workspace.real) else {
             continue;
         };
-        if !widened.iter().chain(&paths).any(|known| known.path == path) {
-            paths.push(Widen {
+        if widened.iter().any(|known| known.path == path) {
+            continue;
+        }
+        if let (Err(_), Some(name)) = (meant.symlink_metadata(), meant.file_name())
+            && let Some(wanted) = Path::new(&path).join(name).to_str()
+            && hit.wanted.len() < MAX_PATHS
+        {
+            hit.wanted.push(wanted.to_owned());
+        }
+        if !hit.widen.iter().any(|known| known.path == path) {
+            hit.widen.push(Widen {
                 path,
                 access: WidenAccess::Write,
             });
         }
     }
-    paths
+    hit
 }
 
 /// The real path of what is there; of the folder where something new would be made, because only

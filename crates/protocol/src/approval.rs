@@ -81,6 +81,9 @@ pub enum Subject {
     Again {
         /// The paths.
         widen: Vec<Widen>,
+        /// What was to be made new, of which only the folder can be opened: that is among the paths.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        wanted: Vec<String>,
     },
 }
 

@@ -46,9 +46,13 @@ pub(crate) fn headline(approval: &Approval) -> String {
         approval.facts.paths.first(),
     ) {
         (Subject::Host { host }, _, _) => format!("reach {host}"),
-        (Subject::Again { widen }, _, _) => {
+        (Subject::Again { widen, wanted }, _, _) => {
             let paths: Vec<&str> = widen.iter().map(|widen| widen.path.as_str()).collect();
-            format!("run again, and write {}", paths.join(", "))
+            let made = match wanted.as_slice() {
+                [] => String::new(),
+                wanted => format!(", to make {}", wanted.join(", ")),
+            };
+            format!("run again, and write {}{made}", paths.join(", "))
         }
         (Subject::Action, Some(command), _) => {
             let words = || command.argv.join(" ");

@@ -354,6 +354,38 @@ fn a_command_ends_when_the_grant_that_widens_its_wall_is_revoked() {
 }
 
 #[test]
+fn a_command_that_would_make_a_file_asks_for_its_folder_and_names_the_file() {
+    let home = Home::new();
+    let ward = Serving::start(&home);
+    let agent = ward.agent("backend");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = elsewhere.path().canonicalize().unwrap();
+    let file = folder.join("new");
+    let run = json!({"command": format!("echo x > {}", file.display())});
+    ward.act(
+        &agent,
+        &json!({"action": "terminal.run", "params": {"argv": ["sh", "-c", run["command"]]}, "wait": 0}),
+    );
+    let approval = ward.asked(1).remove(0);
+    assert_eq!(
+        approval["subject"],
+        json!({
+            "about": "again",
+            "widen": [{"path": folder, "access": "write"}],
+            "wanted": [file],
+        })
+    );
+    let listed = home.ward().arg("approvals").output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let told = format!(
+        "run again, and write {}, to make {}",
+        folder.display(),
+        file.display()
+    );
+    assert!(listed.contains(&told), "{listed}");
+}
+
+#[test]
 fn a_command_ends_when_the_grant_that_widens_its_wall_expires() {
     let home = Home::new();
     let ward = Serving::start(&home);
