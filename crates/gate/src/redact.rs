@@ -24,7 +24,37 @@ use self::spans::Spans;
 pub const REDACTED: &str = "[redacted]";
 
 /// A value that is shorter is no secret worth the name, and would be found everywhere.
-const SHORTEST: usize = 8;
+const SHORTEST: usize = 6;
+
+/// A value that is shorter than this is one only where it does not look like a word or a number, and
+/// is found only where it stands by itself.
+const LONG: usize = 8;
+
+/// Whether a value is long enough to be looked for.
+fn is_worth_hiding(value: &str) -> bool {
+    value.len() >= LONG || (value.len() >= SHORTEST && is_mixed(value))
+}
+
+/// Whether it is more than letters that make a word, or digits that make a number.
+fn is_mixed(value: &str) -> bool {
+    let has = |is: fn(&char) -> bool| value.chars().any(|one| is(&one));
+    let digits = has(char::is_ascii_digit);
+    let letters = has(|one| one.is_alphabetic());
+    let cases = has(|one| one.is_lowercase()) && value.chars().skip(1).any(char::is_uppercase);
+    let odd = has(|one| one.is_ascii_punctuation() && !"-_./:".contains(*one));
+    (digits && letters) || cases || odd
+}
+
+/// Whether what was found counts: what is short does where it stands by itself.
+fn counts(text: &str, found: &std::ops::Range<usize>) -> bool {
+    let before = text.get(..found.start).and_then(|text| text.chars().last());
+    let after = text.get(found.end..).and_then(|text| text.chars().next());
+    found.len() >= LONG
+        || ![before, after]
+            .into_iter()
+            .flatten()
+            .any(char::is_alphanumeric)
+}
 
 /// Fields whose own fields are names of a command's environment, or of a request's headers.
 const MAPS: [&str; 3] = ["env", "environment", "headers"];
@@ -38,7 +68,7 @@ pub(crate) fn given(params: &Value) -> Vec<String> {
     let secret = environment.iter().filter(|(name, _)| is_secret_name(name));
     let values = secret.filter_map(|(_, value)| value.as_str());
     let parts = values.flat_map(|value| std::iter::once(value.trim()).chain(value.lines()));
-    let parts = parts.filter(|part| part.len() >= SHORTEST);
+    let parts = parts.filter(|part| is_worth_hiding(part));
     parts.map(ToOwned::to_owned).collect()
 }
 
@@ -51,8 +81,15 @@ pub(crate) fn hide(secrets: &[String], value: &mut Value) {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
         Value::String(text) => {
             for secret in secrets {
-                if text.contains(secret.as_str()) {
-                    *text = text.replace(secret.as_str(), REDACTED);
+                let mut spans = Spans::default();
+                for (at, found) in text.match_indices(secret.as_str()) {
+                    let found = at..at + found.len();
+                    if counts(text, &found) {
+                        spans.add(found, REDACTED);
+                    }
+                }
+                if let Cow::Owned(clean) = spans.replace(text) {
+                    *text = clean;
                 }
             }
         }
@@ -114,7 +151,7 @@ impl Redactor {
         for value in named.chain(keys) {
             // A key of several lines is also found when one of them is shown.
             for part in std::iter::once(value.trim()).chain(value.lines().map(str::trim)) {
-                if part.len() >= SHORTEST && !secrets.iter().any(|known| known == part) {
+                if is_worth_hiding(part) && !secrets.iter().any(|known| known == part) {
                     secrets.push(part.to_owned());
                 }
             }
@@ -175,7 +212,9 @@ impl Redactor {
         let mut spans = Spans::default();
         if self.hints.is_match(text) {
             for found in self.values.find_overlapping_iter(text) {
-                spans.add(found.range(), REDACTED);
+                if counts(text, &found.range()) {
+                    spans.add(found.range(), REDACTED);
+                }
             }
             self.shapes.find(text, &mut spans);
         }

@@ -69,6 +69,33 @@ fn clean(value: Value) -> Value {
 }
 
 #[test]
+fn a_short_secret_is_found_where_it_stands_by_itself_and_looks_like_no_word() {
+    let of = |secret: &str| {
+        let environment = [(OsString::from("DB_PASSWORD"), secret.into())];
+        Redactor::new(environment, []).unwrap()
+    };
+    for secret in ["pw9f8a7", "pw9f8a", "hunTer", "p@sswd"] {
+        let redactor = of(secret);
+        for (text, expected) in [
+            (secret.to_owned(), "[redacted]"),
+            (format!("psql -W '{secret}'!"), "psql -W '[redacted]'!"),
+            (
+                format!("postgres://me:{secret}@db"),
+                "postgres://me:[redacted]@db",
+            ),
+        ] {
+            assert_eq!(redactor.redact_str(&text), expected, "{secret}");
+        }
+        let longer = format!("x{secret} {secret}y");
+        assert_eq!(redactor.redact_str(&longer), longer);
+    }
+    for word in ["secret", "Secret", "SECRET", "123456", "pw9f8", "my-key"] {
+        let text = format!("the {word} is out");
+        assert_eq!(of(word).redact_str(&text), text);
+    }
+}
+
+#[test]
 fn a_secret_is_replaced_by_what_it_was() {
     for (text, expected) in [
         (
