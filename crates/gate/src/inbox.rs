@@ -198,7 +198,7 @@ fn unknown(id: &str) -> Failure {
     Failure::new(
         ErrorKind::Unknown,
         format!(
-            "There is no approval `{shown}` that is yours. `GET /approvals` lists those that are open."
+            "There is no approval `{shown}` that is yours. `ward approvals` lists those that are open."
         ),
     )
 }

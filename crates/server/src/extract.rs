@@ -178,7 +178,10 @@ async fn drain(mut pieces: BodyDataStream) {
 fn too_large(most: usize) -> HttpFailure {
     HttpFailure::new(
         ErrorKind::TooLarge,
-        format!("The body is larger than {} MiB.", most >> 20),
+        format!(
+            "The body is larger than {} MiB, the most that is taken. Send what is in it in several requests.",
+            most >> 20
+        ),
     )
 }
 
@@ -199,6 +202,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
+/// What is wrong with a query, without what axum says before it.
+fn without_its_own_words(said: &str) -> &str {
+    let own = "Failed to deserialize query string: ";
+    said.strip_prefix(own).unwrap_or(said)
+}
+
 /// The parameters of a query. Refuses what does not fit (400).
 pub(crate) struct Params<T>(pub(crate) T);
 
@@ -210,7 +219,10 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
             Ok(Query(params)) => Ok(Self(params)),
             Err(error) => Err(HttpFailure::new(
                 ErrorKind::InvalidParams,
-                format!("The query does not fit: {}.", error.body_text()),
+                format!(
+                    "The query does not fit: {}. `/openapi.json` says what its parameters are.",
+                    without_its_own_words(&error.body_text())
+                ),
             )),
         }
     }

@@ -151,6 +151,12 @@ async fn a_query_and_an_id_that_do_not_fit_are_refused() {
         let answer = ward.get(path, &ward.token).await;
         assert_eq!(answer.failure(), (code, kind.into()), "{path}");
     }
+    let answer = ward.get("/ledger/events?from=x", &ward.token).await;
+    let said = answer.json()["error"].as_str().unwrap().to_owned();
+    assert!(
+        said.starts_with("The query does not fit: ") && !said.contains("deserialize"),
+        "{said}"
+    );
     let bearer = format!("Bearer {}", ward.token);
     let headers = [("authorization", &*bearer), ("last-event-id", "x")];
     let answer = ward

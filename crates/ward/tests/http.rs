@@ -386,6 +386,25 @@ fn a_command_that_would_make_a_file_asks_for_its_folder_and_names_the_file() {
 }
 
 #[test]
+fn what_the_command_line_says_is_advice_for_the_command_line() {
+    let home = Home::new();
+    let _ward = Serving::start(&home);
+    let said = |arguments: &[&str]| {
+        let output = home.ward().args(arguments).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(
+        said(&["approvals", "allow", "zz"]),
+        "ward: There is no approval `zz` that is yours. `ward approvals` lists those that are open.\n"
+    );
+    let tail = said(&["ledger", "tail", "-n", "0"]);
+    assert!(tail.contains("0 is not in 1..=1000"), "{tail}");
+    let add = said(&["tokens", "add"]);
+    assert!(add.contains("--role <ROLE>|--person <NAME>"), "{add}");
+}
+
+#[test]
 fn a_command_ends_when_the_grant_that_widens_its_wall_expires() {
     let home = Home::new();
     let ward = Serving::start(&home);

@@ -40,8 +40,8 @@ enum What {
     /// Show the last entries
     Tail {
         /// How many
-        #[arg(short = 'n', long, default_value_t = 20)]
-        lines: usize,
+        #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
+        lines: u64,
         /// Go on with what comes
         #[arg(short, long)]
         follow: bool,
@@ -84,7 +84,7 @@ async fn work(client: &Client, what: What) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn tail(client: &Client, lines: usize, follow: bool) -> anyhow::Result<ExitCode> {
+async fn tail(client: &Client, lines: u64, follow: bool) -> anyhow::Result<ExitCode> {
     let Listed { entries } = client.get(&format!("/ledger?last={lines}")).await?;
     let mut after = 0;
     for entry in &entries {

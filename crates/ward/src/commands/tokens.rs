@@ -34,14 +34,10 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Make a token and print it, once
+    #[command(group = clap::ArgGroup::new("whose").required(true).args(["role", "person"]))]
     Add {
         /// An agent's, with this role
-        #[arg(
-            long,
-            value_name = "ROLE",
-            required_unless_present = "person",
-            conflicts_with = "person"
-        )]
+        #[arg(long, value_name = "ROLE")]
         role: Option<String>,
         /// A person's, with this name
         #[arg(long, value_name = "NAME")]
