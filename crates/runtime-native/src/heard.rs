@@ -1,32 +1,121 @@
 //! What a kernel says, as it is read. Kernels leave things out, or say them in a way of their own: a
 //! reply that something waits for is mended rather than passed over, or nothing would ever come of it.
+//! Text that is not Unicode is read as far as it is: Python's strings hold lone surrogates.
 
 use jupyter_protocol::messaging::{Header, JupyterMessage, JupyterMessageContent as Content};
 use jupyter_zmq_client::RawMessage;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+/// A message that cannot be read.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    /// Why.
+    pub(crate) why: String,
+    /// What kind of message it is, where it says.
+    kind: Option<String>,
+    /// The message that it follows from, where it says.
+    pub(crate) parent: Option<String>,
+}
+
+impl Unread {
+    /// Whether a run goes without something that it needs or that would have been shown, as far as
+    /// can be told.
+    pub(crate) fn is_missed(&self) -> bool {
+        let kinds = [
+            "clear_output",
+            "display_data",
+            "error",
+            "execute_reply",
+            "execute_result",
+            "input_request",
+            "stream",
+            "update_display_data",
+        ];
+        let kind = self.kind.as_deref();
+        kind.is_none_or(|kind| kinds.contains(&kind))
+    }
+}
+
 /// Reads a message whose signature was looked at.
-pub(crate) fn read(raw: RawMessage) -> Result<JupyterMessage, String> {
+pub(crate) fn read(raw: RawMessage) -> Result<JupyterMessage, Unread> {
     let part = |index: usize| raw.jparts.get(index).map_or(&[][..], |part| &**part);
-    let header: Header =
-        serde_json::from_slice(part(0)).map_err(|error| format!("its header: {error}"))?;
-    let content: Value =
-        serde_json::from_slice(part(3)).map_err(|error| format!("its content: {error}"))?;
-    let kind = header.msg_type.as_str();
-    let content = Content::from_type_and_content(kind, content.clone()).or_else(|error| {
-        let mended = mended(kind, content).ok_or_else(|| format!("{kind}: {error}"))?;
-        Content::from_type_and_content(kind, mended).map_err(|error| format!("{kind}: {error}"))
-    })?;
+    let header: serde_json::Result<Header> = parsed(part(0));
+    // Where there is none, it is an empty object.
+    let parent: Option<Header> = parsed(part(1)).ok();
+    let content = match &header {
+        Ok(header) => content(&header.msg_type, part(3)),
+        Err(error) => Err(format!("its header: {error}")),
+    };
+    let (header, content) = match (header, content) {
+        (Ok(header), Ok(content)) => (header, content),
+        (header, content) => {
+            return Err(Unread {
+                why: content.err().unwrap_or_default(),
+                kind: header.ok().map(|header| header.msg_type),
+                parent: parent.map(|parent| parent.msg_id),
+            });
+        }
+    };
     Ok(JupyterMessage {
-        // Where there is none, it is an empty object.
-        parent_header: serde_json::from_slice(part(1)).ok(),
-        metadata: serde_json::from_slice(part(2)).unwrap_or_default(),
+        parent_header: parent,
+        metadata: parsed(part(2)).unwrap_or_default(),
         header,
         content,
         buffers: raw.jparts.into_iter().skip(4).collect(),
         zmq_identities: raw.zmq_identities,
         channel: None,
     })
+}
+
+fn content(kind: &str, part: &[u8]) -> Result<Content, String> {
+    let content: Value = parsed(part).map_err(|error| format!("its content: {error}"))?;
+    Content::from_type_and_content(kind, content.clone()).or_else(|error| {
+        let mended = mended(kind, content).ok_or_else(|| format!("{kind}: {error}"))?;
+        Content::from_type_and_content(kind, mended).map_err(|error| format!("{kind}: {error}"))
+    })
+}
+
+/// Reads JSON; what of its text is not Unicode becomes U+FFFD.
+fn parsed<T: DeserializeOwned>(part: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(part).or_else(|error| match error.is_syntax() {
+        true => serde_json::from_str(&as_unicode(part)),
+        false => Err(error),
+    })
+}
+
+/// JSON without bytes that are no UTF-8, and without escapes of surrogates that are no pair.
+fn as_unicode(part: &[u8]) -> String {
+    const ESCAPE: usize = r"\uXXXX".len();
+    let text = String::from_utf8_lossy(part);
+    let mut rest = &*text;
+    let mut mended = String::with_capacity(rest.len());
+    while let Some(start) = rest.find('\\') {
+        let (before, escape) = rest.split_at(start);
+        mended.push_str(before);
+        let taken = match (unit(escape), escape.get(ESCAPE..).and_then(unit)) {
+            (Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => 2 * ESCAPE,
+            (Some(0xD800..0xE000), _) => {
+                mended.push(char::REPLACEMENT_CHARACTER);
+                rest = &escape[ESCAPE..];
+                continue;
+            }
+            (Some(_), _) => ESCAPE,
+            // The backslash, and what it stands before: that may be another one.
+            (None, _) => 1 + escape[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        mended.push_str(&escape[..taken]);
+        rest = &escape[taken..];
+    }
+    mended.push_str(rest);
+    mended
+}
+
+/// The code unit that is escaped at the beginning of this.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix(r"\u")?.get(..4)?;
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
 /// What can be made of a reply that does not have what it should: what a run needs of it.
@@ -127,5 +216,86 @@ mod tests {
         );
         assert!(read(raw("stream", &json!({"name": 1}))).is_err());
         assert!(read(raw("execute_reply", &json!("ok"))).is_err());
+    }
+
+    /// A message whose content is these bytes.
+    fn bytes(kind: &str, content: &[u8]) -> RawMessage {
+        let mut raw = raw(kind, &json!({}));
+        raw.jparts[3] = content.to_vec().into();
+        raw
+    }
+
+    #[test]
+    fn text_that_is_not_unicode_is_read_as_far_as_it_is() {
+        let shown = |text: &[u8]| {
+            let content = [br#"{"name": "stdout", "text": ""#, text, br#""}"#].concat();
+            match read(bytes("stream", &content)).unwrap().content {
+                Content::StreamContent(stream) => stream.text,
+                other => panic!("{other:?}"),
+            }
+        };
+        for (said, text) in [
+            (&b"a\xffb"[..], "a\u{fffd}b"),
+            (b"\xed\xb3\xbf", "\u{fffd}\u{fffd}\u{fffd}"),
+            (br"\udcff", "\u{fffd}"),
+            (br"\uD800\n", "\u{fffd}\n"),
+            (br"\ud800\ud83d\ude00\udcff", "\u{fffd}\u{1f600}\u{fffd}"),
+            (br"\\udcff \u00e9 \udcff", "\\udcff \u{e9} \u{fffd}"),
+            (b"\\ud83d\xff\\ude00", "\u{fffd}\u{fffd}\u{fffd}"),
+            (
+                "\u{e9}\\\"\\udcff\u{1f600}".as_bytes(),
+                "\u{e9}\"\u{fffd}\u{1f600}",
+            ),
+        ] {
+            assert_eq!(shown(said), text);
+        }
+    }
+
+    #[test]
+    fn json_that_is_cut_off_is_no_message_and_no_panic() {
+        for text in [
+            &b"\\"[..],
+            b"\\u",
+            b"\\ud8",
+            b"\\udcf\xff",
+            b"\\u+123",
+            b"\"\\ud800\\u",
+            b"\xff\\\xc3\xa9",
+        ] {
+            assert!(read(bytes("stream", text)).is_err());
+        }
+    }
+
+    #[test]
+    fn an_error_and_the_end_of_its_run_are_heard_though_their_text_is_not_unicode() {
+        let error = b"{\"ename\": \"ValueError\", \"evalue\": \"\xff\", \"traceback\": [\"\xff\"]}";
+        let Content::ErrorOutput(error) = read(bytes("error", error)).unwrap().content else {
+            panic!("no error");
+        };
+        assert_eq!(
+            (error.evalue.as_str(), error.traceback),
+            ("\u{fffd}", vec!["\u{fffd}".to_owned()])
+        );
+        let reply = br#"{"status": "error", "ename": "ValueError", "evalue": "\udcff", "traceback": [], "execution_count": 1}"#;
+        let Content::ExecuteReply(reply) = read(bytes("execute_reply", reply)).unwrap().content
+        else {
+            panic!("no reply");
+        };
+        assert_eq!(reply.error.unwrap().evalue, "\u{fffd}");
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_read_is_missed_where_a_run_needs_it() {
+        let missed = |raw: RawMessage| read(raw).unwrap_err().is_missed();
+        assert!(missed(bytes("stream", b"{")));
+        assert!(missed(bytes("execute_reply", b"[]")));
+        assert!(!missed(bytes("execute_input", b"{")));
+        let mut nameless = bytes("stream", b"{}");
+        nameless.jparts[0] = b"{".to_vec().into();
+        nameless.jparts[1] = nameless.jparts[2].clone();
+        assert!(missed(nameless));
+        let mut following = bytes("stream", b"{");
+        following.jparts[1] = following.jparts[0].clone();
+        assert_eq!(read(following).unwrap_err().parent.as_deref(), Some("m"));
     }
 }

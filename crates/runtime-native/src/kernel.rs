@@ -231,7 +231,7 @@ impl Kernel {
                         }
                     }
                     Some(Came::IoPub(_)) => heard = true,
-                    Some(Came::Stdin(_) | Came::TooLarge(..)) => {}
+                    Some(Came::Stdin(_) | Came::TooLarge(..) | Came::Unread(..)) => {}
                 }
                 if answered && heard {
                     break;
@@ -322,13 +322,11 @@ impl Kernel {
                     }
                     Some(Came::TooLarge(socket, bytes)) => {
                         let told = too_large(bytes);
-                        match socket {
-                            Socket::IoPub => context.stderr(&format!("{told} It is not shown.\n")),
-                            // It was how the run ended.
-                            Socket::Shell => finished = Some(Finished::failed(told)),
-                            Socket::Stdin => self.interrupt().await?,
-                            Socket::Control => {}
-                        }
+                        finished = self.missed(context, socket, told).await?.or(finished);
+                    }
+                    Some(Came::Unread(socket, why)) => {
+                        let told = unread(&why);
+                        finished = self.missed(context, socket, told).await?.or(finished);
                     }
                 },
                 answer = answer => {
@@ -353,6 +351,23 @@ impl Kernel {
                 ended = gone(&mut self.ended) => return Ok(Ran::Died(ended.why)),
             }
         }
+    }
+
+    /// Does without what came on a socket and could not be taken. How the run ended, where that is
+    /// what it said.
+    async fn missed(
+        &mut self,
+        context: &ExecutionContext,
+        socket: Socket,
+        told: String,
+    ) -> Result<Option<Finished>, KernelError> {
+        match socket {
+            Socket::IoPub => context.stderr(&format!("{told} It is not shown.\n")),
+            Socket::Shell => return Ok(Some(Finished::failed(told))),
+            Socket::Stdin => self.interrupt().await?,
+            Socket::Control => {}
+        }
+        Ok(None)
     }
 
     /// Gives the kernel what was typed; where nobody can be asked, it is interrupted.
@@ -450,6 +465,10 @@ fn show(context: &ExecutionContext, content: Content) -> bool {
 fn too_large(bytes: u64) -> String {
     let (limit, size) = (LARGEST >> 20, bytes >> 20);
     format!("The kernel sent {size} MiB at once, and no more than {limit} are taken.")
+}
+
+fn unread(why: &str) -> String {
+    format!("A message of the kernel could not be read ({why}).")
 }
 
 /// Shows what was asked and answered, as Jupyter's own programs do; never a password.

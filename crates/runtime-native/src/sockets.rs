@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::comms::{self, Spoken};
-use crate::heard;
+use crate::heard::{self, Unread};
 use crate::kernel::KernelError;
 use crate::launch::Meeting;
 use crate::relay::Relay;
@@ -71,6 +71,17 @@ impl Wanted {
             Want::Nothing => false,
         }
     }
+
+    /// Whether a run may go without what it waits for because of this.
+    fn misses(&self, unread: &Unread) -> bool {
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Want::Run(id) => {
+                let parent = unread.parent.as_ref();
+                unread.is_missed() && parent.is_none_or(|parent| parent == id)
+            }
+            Want::All | Want::Nothing => false,
+        }
+    }
 }
 
 /// Which socket.
@@ -89,6 +100,8 @@ pub(crate) enum Came {
     Stdin(JupyterMessage),
     /// Something of so many bytes, which was too large to be taken.
     TooLarge(Socket, u64),
+    /// Something that cannot be read, and why.
+    Unread(Socket, String),
 }
 
 /// The sockets of a kernel, and the tasks that read them.
@@ -138,9 +151,17 @@ impl Sockets {
         };
         let (to_shell, to_stdin) = (to.clone(), to.clone());
         let readers = vec![
-            tokio::spawn(async move { to_shell.pass(&mut replies, Came::Shell).await }),
-            tokio::spawn(async move { to_stdin.pass(&mut questions, Came::Stdin).await }),
-            tokio::spawn(async move { to.pass(&mut iopub, Came::IoPub).await }),
+            tokio::spawn(async move {
+                to_shell
+                    .pass(&mut replies, Socket::Shell, Came::Shell)
+                    .await
+            }),
+            tokio::spawn(async move {
+                to_stdin
+                    .pass(&mut questions, Socket::Stdin, Came::Stdin)
+                    .await
+            }),
+            tokio::spawn(async move { to.pass(&mut iopub, Socket::IoPub, Came::IoPub).await }),
         ];
         Ok(Self {
             shell: Arc::new(tokio::sync::Mutex::new(shell)),
@@ -163,11 +184,12 @@ struct Passing {
 }
 
 impl Passing {
-    /// Passes on what comes. A message that cannot be read, or is not signed as it should be, is
-    /// passed over.
+    /// Passes on what comes. A message that is not signed as it should be is passed over; of one that
+    /// cannot be read, that it came is told where a run may wait for it.
     async fn pass<S: zeromq::SocketRecv>(
         &self,
         socket: &mut Connection<S>,
+        which: Socket,
         came: fn(JupyterMessage) -> Came,
     ) {
         loop {
@@ -178,21 +200,31 @@ impl Passing {
                     return;
                 }
             };
-            let signed = RawMessage::from_multipart(came_in, &socket.mac);
-            let message = signed
-                .map_err(|error| error.to_string())
-                .and_then(heard::read);
-            match message {
+            let signed = match RawMessage::from_multipart(came_in, &socket.mac) {
+                Ok(signed) => signed,
+                Err(error) => {
+                    tracing::debug!(%error, "a kernel's message is not signed");
+                    continue;
+                }
+            };
+            let passed = match heard::read(signed) {
                 Ok(message) => {
                     if let Some(comm) = comms::from_kernel(&message) {
                         self.spoken.say(comm);
-                    } else if self.wanted.has(&message)
-                        && self.to.send(came(message)).await.is_err()
-                    {
-                        return;
+                        continue;
                     }
+                    self.wanted.has(&message).then(|| came(message))
                 }
-                Err(error) => tracing::debug!(error, "a kernel's message cannot be read"),
+                Err(unread) => {
+                    tracing::debug!(?unread, "a kernel's message cannot be read");
+                    let is_missed = self.wanted.misses(&unread);
+                    is_missed.then(|| Came::Unread(which, unread.why))
+                }
+            };
+            if let Some(passed) = passed
+                && self.to.send(passed).await.is_err()
+            {
+                return;
             }
         }
     }

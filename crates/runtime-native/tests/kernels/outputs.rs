@@ -12,6 +12,8 @@ crate::trials!(
     a_flood_of_displays_comes_to_its_end_and_the_next_cell_runs,
     what_is_too_large_takes_no_room_here_and_is_told,
     an_end_that_is_too_large_is_an_end,
+    text_that_is_not_unicode_is_shown_and_the_next_cell_runs,
+    what_cannot_be_read_is_told_and_the_next_cell_runs,
 );
 
 async fn text_rich_output_and_errors_come_as_the_kernel_shows_them() {
@@ -174,6 +176,54 @@ async fn an_end_that_is_too_large_is_an_end() {
     );
     let ran = bench.run("6*7").await;
     assert_eq!(ran.shown("text/plain").unwrap(), "42");
+}
+
+async fn text_that_is_not_unicode_is_shown_and_the_next_cell_runs() {
+    let bench = Bench::new();
+    let ran = bench.run(r"raise ValueError('\udcff')").await;
+    let words = "ValueError: \u{fffd}".to_owned();
+    assert_eq!(ran.finished, Finished::failed(words), "{ran:?}");
+    let error = ("ValueError".to_owned(), "\u{fffd}".to_owned());
+    assert_eq!(ran.error(), Some(error), "{ran:?}");
+    let ran = bench.run(r"print('a\udcffb')").await;
+    assert_eq!(ran.finished, Finished::Ok, "{ran:?}");
+    assert_eq!(ran.printed(), "a\u{fffd}b\n");
+    // These have no byte that they stand for.
+    let ran = bench.run(r"raise ValueError('\ud800')").await;
+    assert!(matches!(ran.finished, Finished::Failed(_)), "{ran:?}");
+    let ran = bench.run("6*7").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "42", "{ran:?}");
+}
+
+async fn what_cannot_be_read_is_told_and_the_next_cell_runs() {
+    let bench = Bench::new();
+    bench
+        .run("session = get_ipython().kernel.session\npack = session.pack")
+        .await;
+    let ran = bench
+        .run("session.pack = lambda it: b'{' if it.get('name') == 'stdout' else pack(it)\nprint('x', flush=True)\nsession.pack = pack")
+        .await;
+    assert_eq!(ran.finished, Finished::Ok, "{ran:?}");
+    let told = ran.told();
+    assert!(
+        told.starts_with("A message of the kernel could not be read (its content:"),
+        "{ran:?}"
+    );
+    assert!(told.ends_with("It is not shown.\n"), "{ran:?}");
+    let ran = bench
+        .run("def once(it):\n    if 'status' not in it: return pack(it)\n    session.pack = pack\n    return b'{'\nsession.pack = once")
+        .await;
+    let Finished::Failed(failed) = &ran.finished else {
+        panic!("{ran:?}");
+    };
+    assert!(
+        failed
+            .message
+            .starts_with("A message of the kernel could not be read"),
+        "{ran:?}"
+    );
+    let ran = bench.run("6*7").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "42", "{ran:?}");
 }
 
 /// The most memory that this process ever had, in KiB.
