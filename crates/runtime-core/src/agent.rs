@@ -26,6 +26,8 @@ const LARGE: usize = 128 << 10;
 const AGAIN: Duration = Duration::from_millis(500);
 /// How long to wait for the server to confirm that the agent has ended.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the notebook has to say why a session is over that the server does not renew.
+const REASON: Duration = Duration::from_secs(5);
 
 type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -394,7 +396,11 @@ impl<'a, S: NotebookStore> Drive<'a, S> {
                     Ok(renewed) => lease = renewed,
                     // The server decides whether it was away for too long.
                     Err(Unanswered::Away(why)) => agent.log.say(Level::Warn, &why),
-                    Err(Unanswered::Refused(why)) => return Err(why),
+                    Err(Unanswered::Refused(why)) => {
+                        // Where the notebook says more about it meanwhile, that is how it ends.
+                        agent.store.sleep(REASON).await;
+                        return Err(why);
+                    }
                 }
             }
         })

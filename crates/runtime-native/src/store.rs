@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use store::Seq;
 use store::replica::{Base, Effect, Entry, EventId, Fold as _, Input, Replica};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::artifacts::Artifacts;
 use crate::http::{Answer, Events, Http, Request};
@@ -28,6 +28,8 @@ use crate::http::{Answer, Events, Http, Request};
 /// How long to wait before Ward is asked again, at first and at most.
 const SOON: Duration = Duration::from_millis(100);
 const LATE: Duration = Duration::from_secs(5);
+/// How long the notebook has to say why a session is over that Ward takes nothing of any more.
+const REASON: Duration = Duration::from_secs(5);
 /// How many events are pushed at once, and how many bytes of them; one goes however large it is.
 const MOST: usize = 256;
 const LARGEST: usize = 256 << 10;
@@ -340,10 +342,15 @@ impl<H: Http> HttpStore<H> {
                 if self.drops_output(count, &answer) {
                     return Ok(());
                 }
-                let session = token.map(|(session, _)| session);
-                // One that is still its own is ended: else what it runs would seem to go on.
-                if let Some(session) = session.as_ref().filter(|_| answer.status != 403) {
-                    let _ = self.end(session).await;
+                let mut session = token.map(|(session, _)| session);
+                if let Some(its) = &session {
+                    if answer.status != 403 {
+                        // One that is still its own is ended: else what it runs would seem to go on.
+                        let _ = self.end(its).await;
+                    } else if timeout(REASON, self.over(its)).await.is_ok() {
+                        // The notebook says why, and whoever has the session reads it there.
+                        session = None;
+                    }
                 }
                 self.refused(session, &answer, why);
                 Ok(())
@@ -380,6 +387,21 @@ impl<H: Http> HttpStore<H> {
         drop(state);
         self.0.due.notify_one();
         true
+    }
+
+    /// Ready when the notebook says that a session is over.
+    async fn over(&self, session: &SessionId) {
+        loop {
+            let changed = self.changed();
+            let is_over = self.look(|seen| {
+                let session = seen.state.session(session);
+                session.is_some_and(|session| !session.is_active())
+            });
+            if is_over {
+                return;
+            }
+            changed.await;
+        }
     }
 
     async fn end(&self, session: &SessionId) -> Result<Answer, Unanswered> {
