@@ -155,6 +155,10 @@ fn mended(kind: &str, content: Value) -> Option<Value> {
             if let Some(count) = content.get("execution_count").and_then(Value::as_u64) {
                 kept["execution_count"] = count.into();
             }
+            let payload = content.get("payload").and_then(Value::as_array);
+            if payload.into_iter().flatten().any(asks_exit) {
+                kept["payload"] = json!([{"source": "ask_exit", "keepkernel": false}]);
+            }
             if status == "error" {
                 kept["ename"] = text(&content, "ename").into();
                 kept["evalue"] = text(&content, "evalue").into();
@@ -164,6 +168,11 @@ fn mended(kind: &str, content: Value) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// Whether the kernel ends after this reply. Not every one says whether it is to be kept.
+fn asks_exit(payload: &Value) -> bool {
+    payload["source"] == "ask_exit" && payload["keepkernel"] != true
 }
 
 #[cfg(test)]

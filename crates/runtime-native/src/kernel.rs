@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jupyter_protocol::messaging::{
     ExecuteRequest, ExecutionState, InputReply, InterruptRequest, JupyterMessage,
-    JupyterMessageContent as Content, KernelInfoRequest, ReplyStatus, Stdio,
+    JupyterMessageContent as Content, KernelInfoRequest, Payload, ReplyStatus, Stdio,
 };
 use notebook::OutputId;
 use protocol::sandbox::SetAside;
@@ -106,6 +106,8 @@ pub(crate) struct Kernel {
     sockets: Sockets,
     /// How it ended, once it has.
     ended: watch::Receiver<Option<Ended>>,
+    /// A cell told it to exit: it takes no other one.
+    leaves: bool,
     terminal: Terminal,
     by_message: bool,
     /// What it says about its language, for the file.
@@ -162,6 +164,7 @@ impl Kernel {
         let mut kernel = Self {
             sockets,
             ended,
+            leaves: false,
             terminal,
             by_message: spec.interrupted_by_message,
             language: Value::Null,
@@ -198,10 +201,10 @@ impl Kernel {
         &self.sockets.shell
     }
 
-    /// Whether it still runs.
+    /// Whether it still runs, and takes cells.
     #[must_use]
     pub(crate) fn is_alive(&self) -> bool {
-        self.ended.borrow().is_none()
+        !self.leaves && self.ended.borrow().is_none()
     }
 
     /// Asks until it answers, and until what it publishes arrives here.
@@ -293,6 +296,7 @@ impl Kernel {
                     Some(Came::Shell(message)) => {
                         if let Content::ExecuteReply(reply) = message.content {
                             context.count(reply.execution_count.0 as u64);
+                            self.leaves |= reply.payload.iter().any(asks_exit);
                             let error = reply.error.map(|error| *error);
                             finished = Some(match reply.status {
                                 ReplyStatus::Ok => Finished::Ok,
@@ -412,6 +416,10 @@ impl Kernel {
 
     /// Ends it, and waits until nothing of it is left. What it had made and was set aside now.
     pub(crate) async fn end(mut self) -> Vec<SetAside> {
+        if self.leaves {
+            // It has things to do on its way out.
+            let _ = tokio::time::timeout(STOP, gone(&mut self.ended)).await;
+        }
         self.stopper.kill();
         gone(&mut self.ended).await.set_aside
     }
@@ -460,6 +468,10 @@ fn show(context: &ExecutionContext, content: Content) -> bool {
         _ => {}
     }
     false
+}
+
+fn asks_exit(payload: &Payload) -> bool {
+    matches!(payload, Payload::AskExit { keepkernel: false })
 }
 
 fn too_large(bytes: u64) -> String {

@@ -10,6 +10,7 @@ crate::trials!(
     a_cell_that_will_not_stop_is_ended_with_its_kernel,
     a_kernel_that_is_killed_is_told_and_the_next_cell_has_a_new_one,
     a_kernel_that_takes_no_cell_any_more_is_started_anew_for_it,
+    the_cell_after_one_that_exits_runs_on_a_new_kernel,
     a_kernel_that_is_restarted_knows_nothing,
     nothing_is_left_when_a_kernel_ends,
     a_kernel_that_cannot_start_says_why,
@@ -90,6 +91,26 @@ async fn a_kernel_that_takes_no_cell_any_more_is_started_anew_for_it() {
     assert_eq!(ran.shown("text/plain").unwrap(), "False", "{ran:?}");
     let told = "The kernel is started anew; what it knew is gone.\n";
     assert_eq!(ran.told(), told);
+}
+
+async fn the_cell_after_one_that_exits_runs_on_a_new_kernel() {
+    let bench = Bench::new();
+    let told = "The kernel is started anew; what it knew is gone.\n";
+    bench
+        .run("x = 1\nimport atexit\natexit.register(lambda: open('left', 'w').close())")
+        .await;
+    for exits in ["exit()", "get_ipython().ask_exit()", "exit()"] {
+        assert_eq!(bench.run(exits).await.finished, Finished::Ok);
+        let ran = bench.run("'x' in globals()").await;
+        assert_eq!(ran.finished, Finished::Ok, "{exits}: {ran:?}");
+        assert_eq!(ran.shown("text/plain").unwrap(), "False", "{ran:?}");
+        assert_eq!(ran.told(), told);
+        // It was not cut off.
+        assert!(bench.workspace().join("left").exists());
+    }
+    assert_eq!(bench.run("x = 1\nexit(True)").await.finished, Finished::Ok);
+    let ran = bench.run("x").await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "1", "{ran:?}");
 }
 
 async fn a_kernel_that_is_restarted_knows_nothing() {
