@@ -27,6 +27,34 @@ test("the echo agent answers what the cell says, and a newer one takes its place
   assert.deepEqual(state.sessions.map((one) => one.ended), ["displaced", "shutdown"]);
 });
 
+test("of agents that come at once one stays, and each of the others says that it was displaced", limit, async (t) => {
+  const it = await book(t, [code("1+1")]);
+  const agents = [1, 2, 3, 4].map((number) => it.agent("echo", ["--runtime-id", `r${number}`]));
+  const { state } = await it.until(it.path, ({ state }) => state.sessions.length === 4 && state.sessions.filter((one) => one.state !== "terminated").length === 1);
+  const stays = state.sessions.find((one) => one.state !== "terminated").runtime_id;
+  for (const [index, agent] of agents.entries()) {
+    if (`r${index + 1}` === stays) continue;
+    const ended = await agent.done;
+    assert.match(ended.stderr, /A newer runtime took this one's place/);
+    assert.equal(ended.code, 0, ended.stderr);
+  }
+});
+
+test("a cell whose error is not Unicode fails, and the next one runs", limit, async (t) => {
+  const it = await book(t, [code("raise ValueError('\\udcff')"), code("print('a\\udcffb')"), code("exit()"), code("6*7")]);
+  it.agent("python");
+  await it.ready();
+  const failed = await it.over(await it.want("c0"));
+  assert.equal(failed.run.state, "failed", JSON.stringify(failed.run));
+  const { type, name, value } = failed.cell.outputs[0];
+  assert.deepEqual({ type, name, value }, { type: "error", name: "ValueError", value: "\ufffd" });
+  const printed = await it.over(await it.want("c1"));
+  assert.deepEqual(printed.cell.outputs, [{ type: "terminal", stream: "stdout", text: "a\ufffdb\n" }]);
+  assert.equal((await it.over(await it.want("c2"))).run.state, "completed");
+  const last = await it.over(await it.want("c3"));
+  assert.equal(last.run.state, "completed", JSON.stringify(last.run));
+});
+
 test("an agent with somebody else's id is refused, and one without says what is missing", limit, async (t) => {
   const it = await book(t, [code("1")]);
   const forged = ward(t, it, ["notebook", "agent", "--notebook", it.path.split("/")[2], "--client-id", "eve", "--kernel", "echo", "--url", it.url]);

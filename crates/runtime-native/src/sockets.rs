@@ -154,12 +154,12 @@ impl Sockets {
             tokio::spawn(async move {
                 to_shell
                     .pass(&mut replies, Socket::Shell, Came::Shell)
-                    .await
+                    .await;
             }),
             tokio::spawn(async move {
                 to_stdin
                     .pass(&mut questions, Socket::Stdin, Came::Stdin)
-                    .await
+                    .await;
             }),
             tokio::spawn(async move { to.pass(&mut iopub, Socket::IoPub, Came::IoPub).await }),
         ];
