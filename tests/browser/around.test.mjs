@@ -191,6 +191,22 @@ test("the workspace's files can be looked at", limit, async (t) => {
   await dialog.waitFor({ state: "detached" });
 });
 
+test("code is shown without colours where those cannot be fetched", limit, async (t) => {
+  const it = await serve(t, { files: { "plain.txt": "plain\n", "main.rs": "fn main() {}\n" } });
+  const { page } = await open(t, it);
+  const side = page.getByRole("complementary");
+  await side.getByRole("button", { name: "Files", exact: true }).click();
+  await side.getByRole("button", { name: "plain.txt" }).click();
+  await page.getByRole("dialog", { name: "plain.txt" }).locator(".cm-line").first().waitFor();
+  await page.keyboard.press("Escape");
+  await page.route(/\/assets\//, (route) => route.abort());
+  const missed = page.waitForEvent("requestfailed");
+  await side.getByRole("button", { name: "main.rs" }).click();
+  await page.getByRole("dialog", { name: "main.rs" }).locator(".cm-line", { hasText: "fn main" }).waitFor();
+  // That nothing else went wrong on the page is looked at when it ends.
+  await missed;
+});
+
 test("runtimes, roles and settings say what is there", limit, async (t) => {
   const it = await serve(t, { roles: { backend: BACKEND } });
   const { page } = await open(t, it);

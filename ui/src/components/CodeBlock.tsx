@@ -12,8 +12,9 @@ export const CodeBlock = memo(function CodeBlock({ code, language }: { code: str
     let current = true;
     // While it streams in, a moment's rest is waited for.
     const timer = setTimeout(async () => {
-      const { coloured } = await import("./highlight");
-      const pieces = await coloured(code, language);
+      // Without a connection it stays as it is.
+      const highlight = await import("./highlight").catch(() => undefined);
+      const pieces = await highlight?.coloured(code, language);
       if (current && pieces) setColours({ code, pieces });
     }, 60);
     return () => {

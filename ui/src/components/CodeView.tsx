@@ -34,7 +34,7 @@ export default function CodeView({ text, name }: { text: string; name: string })
       }),
     });
     const ending = /\.(\w+)$/.exec(baseName(name))?.[1];
-    void (ending ? languageOf(ending) : undefined)?.then((found) => view.dispatch({ effects: language.reconfigure(found) }));
+    void (ending ? languageOf(ending) : undefined)?.then((found) => found && view.dispatch({ effects: language.reconfigure(found) }));
     return () => view.destroy();
   }, [text, name]);
   return <div ref={box} className="code-view" />;

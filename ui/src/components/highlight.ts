@@ -33,16 +33,19 @@ const ALSO: Record<string, string> = {
   yml: "yaml", sh: "shell", bash: "shell", zsh: "shell", console: "shell", patch: "diff", kt: "java",
 };
 
-const loaded = new Map<string, Promise<Language>>();
+const loaded = new Map<string, Promise<Language | undefined>>();
 
-/** The language of this name or file ending, where Ward knows it. */
-export function languageOf(name: string): Promise<Language> | undefined {
+/** The language of this name or file ending, where Ward knows it. Without a connection there is none: code is legible without colours, and the next time it is asked for again. */
+export function languageOf(name: string): Promise<Language | undefined> | undefined {
   const lower = name.toLowerCase();
   const known = ALSO[lower] ?? lower;
   const load = Object.hasOwn(LANGUAGES, known) ? LANGUAGES[known] : undefined;
   if (!load) return undefined;
   let language = loaded.get(known);
-  if (!language) loaded.set(known, (language = load()));
+  if (!language) {
+    language = load().catch(() => void loaded.delete(known));
+    loaded.set(known, language);
+  }
   return language;
 }
 

@@ -95,7 +95,7 @@ function Live({ store, cell, type, label, run, runHere, focused, entered }: Prop
     });
     made.current = view;
     const name = LANGUAGES[type];
-    void (name ? languageOf(name) : undefined)?.then((found) => view.dispatch({ effects: language.reconfigure(found) }));
+    void (name ? languageOf(name) : undefined)?.then((found) => found && view.dispatch({ effects: language.reconfigure(found) }));
     const take = () => {
       const source = store.cell(cell)?.source;
       const now = view.state.doc.toString();
