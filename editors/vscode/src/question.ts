@@ -6,8 +6,9 @@ export interface Asked {
   action: string;
   role: string;
   workspace: string;
-  facts: { command?: { line?: string; argv: string[]; cwd?: string; env?: Record<string, string> }; paths?: { path: string }[] };
-  subject: { about: string; host?: string; widen?: { access: string; path: string }[] };
+  facts: { command?: { line?: string; argv: string[]; cwd?: string; env?: Record<string, string> }; paths?: { path: string }[]; unbound?: string[] };
+  subject: { about: string; host?: string; widen?: { access: string; path: string }[]; wanted?: string[] };
+  again?: { because: string };
   rule: { reason: string; text: string };
   questions: { why: string }[];
   params: Record<string, unknown>;
@@ -24,13 +25,19 @@ const SAID = new Set(["path", "from", "to", "command", "argv", "cwd", "env", "ar
 
 /** The question in one line, and whether that is the whole of it. */
 export function about(asked: Asked): { text: string; whole: boolean } {
-  const { role, action, params, subject, rule, questions } = asked;
+  const { role, action, params, subject, rule, questions, facts, again } = asked;
   const thing = thingOf(asked);
   const verb = subject.about === "host" ? "reach the network at" : subject.about === "again" ? "run again, with more open," : WANTS[action] ?? `do ${action}`;
   const why = rule.reason || questions[0]?.why;
   // A host is asked for by what runs already.
   const whole = visible(thing) === thing && (subject.about === "host" || Object.entries(params).every(([name, value]) => SAID.has(name) || value === null || value === false));
-  return { text: `${visible(role)} wants to ${verb} ${visible(thing)}${why ? ` (${visible(why)})` : ""}`, whole };
+  const unbound = facts.unbound ?? [];
+  const text = [
+    `${visible(role)} wants to ${verb} ${visible(thing)}${why ? ` (${visible(why)})` : ""}`,
+    ...(again ? [`Asked again: ${visible(again.because)}`] : []),
+    ...(unbound.length > 0 ? [`Your answer does not hold these to the files they name now: ${visible(unbound.join(" "))}`] : []),
+  ];
+  return { text: text.join(" · "), whole };
 }
 
 function thingOf({ action, facts, params, subject, workspace }: Asked): string {
@@ -40,7 +47,8 @@ function thingOf({ action, facts, params, subject, workspace }: Asked): string {
     const env = Object.entries(command.env ?? {}).map(([name, value]) => `${name}=${quoted(value)} `);
     const where = command.cwd === undefined || command.cwd === workspace ? "" : ` in ${command.cwd}`;
     const more = (subject.widen ?? []).map(({ access, path }) => `, to ${access} ${path}`);
-    return [...env, command.line ?? lineOf(command.argv), where, ...more].join("");
+    const made = (subject.wanted ?? []).map((path) => `, to make ${path}`);
+    return [...env, command.line ?? lineOf(command.argv), where, ...more, ...made].join("");
   }
   if (paths && paths.length > 0) return paths.map(({ path }) => path).join(action === "fs.move" ? " to " : ", ");
   if (action === "editor.command") return [params.command, ...(Array.isArray(params.arguments) ? (params.arguments as unknown[]) : [])].map((one, at) => (at === 0 ? String(one) : JSON.stringify(one))).join(" ");

@@ -136,6 +136,15 @@ test("a notification says all of what is asked for, or offers no yes", () => {
     ["dev wants to run PATH='/tmp/a b' ls in /work/src", true],
   );
   assert.deepEqual(said({ params: { command: "sh", stdin: "rm -r ." }, facts: { command } })[1], false);
+  // What a yes opens and what it cannot hold to, and why it is asked once more.
+  assert.deepEqual(
+    said({ params: { command: "ls" }, facts: { command }, subject: { about: "again", widen: [{ access: "write", path: "/srv" }], wanted: ["/srv/new"] } }),
+    ["dev wants to run again, with more open, ls, to write /srv, to make /srv/new", true],
+  );
+  assert.deepEqual(
+    said({ params: { command: "ls" }, facts: { command, unbound: ["$A", "$B"] }, again: { because: "A file has changed." } }),
+    ["dev wants to run ls · Asked again: A file has changed. · Your answer does not hold these to the files they name now: $A $B", true],
+  );
   // So are the arguments of an editor's command.
   assert.deepEqual(
     said({ action: "editor.command", params: { command: "terminal.sendSequence", arguments: [{ text: "rm" }] } }),

@@ -228,7 +228,8 @@ function What({ approval }: { approval: Approval }) {
       {line !== undefined && <pre className="cmd" tabIndex={0} role="group" aria-label="The command, whole"><Visible text={line} strict /></pre>}
       {subject.about === "host" && <p className="reach">to <strong className="mono"><Visible text={subject.host} strict /></strong></p>}
       {subject.about === "again" && (
-        <ul className="plainlist">{subject.widen.map((widen, index) => <li key={index}>{widen.access === "write" ? "write" : "read"} <code><Visible text={widen.path} strict /></code></li>)}</ul>
+        <ul className="plainlist">{subject.widen.map((widen, index) => <li key={index}>{widen.access === "write" ? "write" : "read"} <code><Visible text={widen.path} strict /></code></li>)}
+          {(subject.wanted ?? []).map((path) => <li key={path}>to make <code><Visible text={path} strict /></code></li>)}</ul>
       )}
       {diff && diff.lines.length > 0 && <div className="framed"><DiffView diff={diff} label="What would change" /></div>}
       {line === undefined && !diff && (paths.length === 0 || UNTOLD.has(approval.action)) && <pre className="cmd" tabIndex={0} role="group" aria-label="What is asked for, whole"><Visible text={JSON.stringify(params, null, 2)} strict /></pre>}
