@@ -48,7 +48,9 @@ impl Places {
 
     /// A program that the workspace builds.
     pub(crate) fn built(&self, profile: &str, name: &str) -> PathBuf {
-        self.target.join(profile).join(name)
+        // Cargo has another name for the folder of this one.
+        let folder = if profile == "dev" { "debug" } else { profile };
+        self.target.join(folder).join(name)
     }
 }
 

@@ -1,5 +1,7 @@
 //! One turn of the model: what it says is told as it comes, and kept when it is whole.
 
+use std::task::Poll;
+
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::session::{SessionEvent, TextDelta, ToolCalled, TurnStarted};
 use protocol::{ErrorKind, Failure};
@@ -51,7 +53,7 @@ impl<S: Store> Inner<S> {
             let mut next = deltas.next().now_or_never();
             if next.is_none() && !told.events.is_empty() {
                 // What came in one piece is handed over bit by bit, by a task that has to get its turn.
-                tokio::task::yield_now().await;
+                behind_the_others().await;
                 next = deltas.next().now_or_never();
             }
             let next = match next {
@@ -146,6 +148,20 @@ impl Telling {
                     if delta.text.len() > TOGETHER
             )
     }
+}
+
+/// Lets every task that can go on do so first. Unlike Tokio's own `yield_now` it does not have the
+/// system asked for news before: that is a call of the system for every word.
+async fn behind_the_others() {
+    let mut asked = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut asked, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// The id of what a call begins: an action, or a session. The same again after a restart.
