@@ -191,16 +191,23 @@ impl Grounds {
     }
 
     /// The folder that a command would run in. Outside the workspace only a trusted command can
-    /// run, which no folder is closed to.
-    pub(crate) fn working_folder(&self, path: &str) -> Result<HostPath, Failure> {
-        let found = a_folder(self.look(path, Final::Followed)?, path)?;
-        if let Some(permit) = self.permit()
-            && permit.mode() == Mode::Sandbox
-            && !self.is_inside(found.real())
-        {
-            return Err(refusal::outside(path, self.workspace.real()));
+    /// run, which no folder is closed to; whether a folder is there is told to nobody else.
+    pub(crate) fn working_folder(&self, path: &str) -> Result<PathBuf, Failure> {
+        let found = self.look(path, Final::Followed);
+        let found = found.and_then(|found| a_folder(found, path));
+        let leads_to = match &found {
+            Ok(found) => found.real().to_owned(),
+            Err(failure) if failure.kind == ErrorKind::InvalidParams => return Err(failure.clone()),
+            Err(_) => real(&self.workspace.real().join(path)),
+        };
+        let mode = self.permit().map(Permitted::mode);
+        match (self.is_inside(&leads_to), &self.gated, mode) {
+            (false, Some(_), None) => Ok(leads_to),
+            (false, Some(_), Some(Mode::Sandbox)) => {
+                Err(refusal::outside(path, self.workspace.real()))
+            }
+            (_, _, _) => found.map(|_| leads_to),
         }
-        Ok(found)
     }
 
     /// The place at `path`, to be changed there in this way.

@@ -57,8 +57,7 @@ pub(crate) fn resolve(context: &Context, asked: Asked<'_>) -> Result<Resolved, F
             ),
         ));
     }
-    let folder = context.grounds.working_folder(asked.cwd.unwrap_or("."))?;
-    let cwd = folder.real().to_owned();
+    let cwd = context.grounds.working_folder(asked.cwd.unwrap_or("."))?;
     let path = asked.env.get("PATH").map(OsString::from);
     let program = find_program(&argv[0], &cwd, path.or_else(|| std::env::var_os("PATH")));
     let fact = CommandFact {

@@ -448,18 +448,35 @@ async fn a_copy_in_a_patch_is_told_as_read() {
 async fn a_confined_command_runs_in_the_workspace_alone() {
     let gate = gate().await;
     let (_folder, beside) = beside();
-    let run = Permitted::new(
-        "1",
-        "terminal.run",
-        json!({"command": "pwd", "cwd": beside}),
-    );
-    let facts = gate
-        .resolve("terminal.run", run.params.clone())
-        .await
-        .unwrap();
-    assert_eq!(facts["command"]["cwd"], json!(beside));
-    let failure = gate.permitted(run.beyond()).await.unwrap_err();
-    assert_eq!(failure.kind, ErrorKind::OutsideWorkspace, "{failure}");
+    std::fs::write(beside.join("file"), "").unwrap();
+    symlink(beside.join("nothing"), gate.path().join("link")).unwrap();
+    // Whether something is outside is not told either.
+    for (id, cwd, leads_to) in [
+        ("1", beside.clone(), beside.clone()),
+        ("2", beside.join("nothing"), beside.join("nothing")),
+        ("3", beside.join("file"), beside.join("file")),
+        ("4", "link".into(), beside.join("nothing")),
+    ] {
+        let run = Permitted::new(id, "terminal.run", json!({"command": "pwd", "cwd": cwd}));
+        let facts = gate
+            .resolve("terminal.run", run.params.clone())
+            .await
+            .unwrap();
+        assert_eq!(facts["command"]["cwd"], json!(leads_to));
+        let failure = gate.permitted(run.beyond()).await.unwrap_err();
+        let said = failure.message.replace(cwd.to_str().unwrap(), "CWD");
+        let here = gate.path().canonicalize().unwrap();
+        assert_eq!(
+            (failure.kind, said),
+            (
+                ErrorKind::OutsideWorkspace,
+                format!(
+                    "`CWD` is outside the workspace {}. Name a path inside it, or start Ward with another --workspace.",
+                    here.display()
+                )
+            )
+        );
+    }
 }
 
 async fn a_widening_lets_one_command_change_the_settings_of_git() {
