@@ -143,6 +143,25 @@ test("an answer that breaks off is a failure, never a shorter answer, and can be
   assert.deepEqual(it.asked[1].messages, it.asked[0].messages, "nothing of the half answer goes back");
 });
 
+test("what a turn is known to have taken is counted also where it breaks off", limit, async (t) => {
+  const half = (_, response) => {
+    const usage = { prompt_tokens: 40, completion_tokens: 2 };
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "Half" } }], usage })}\n\n`, () => response.socket.end());
+  };
+  const it = await talk(t, [half, says("Whole.")]);
+  const used = async () => {
+    const { body } = await it.call("GET", "/sessions/half");
+    return [body.usage.input, body.usage.output];
+  };
+  const told = await it.tell("POST", "/sessions", { id: "half", input: "go", stream: true });
+  await told.until(is("session.failed"));
+  assert.deepEqual(told.events.filter(is("usage")).map(({ data }) => [data.turn.input, data.total.output]), [[40, 2]]);
+  assert.deepEqual(await used(), [40, 2]);
+  await it.call("POST", "/sessions/half/messages", { input: "" });
+  assert.deepEqual(await used(), [140, 12]);
+});
+
 test("a provider's refusal is answered with its own words and a status of its own", limit, async (t) => {
   const error = (message, type) => ({ error: { message, type, code: type } });
   const it = await talk(t, [

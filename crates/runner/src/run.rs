@@ -108,24 +108,31 @@ impl<S: Store> Inner<S> {
                 let history = self.history(session, &mut pen).await?;
                 (history.told(), history.calls())
             };
-            let asked = self.turn(session, &agent, messages, calls, cancel);
+            let mut used = Usage::default();
+            let asked = self.turn(session, &agent, messages, calls, &mut used, cancel);
             let (mut turn, mut rest) = match self.in_time(session, &limits, asked).await {
                 InTime::Late => {
-                    self.drop_turn(session, Vec::new(), "its time is up")
+                    self.drop_turn(session, &agent, Vec::new(), used, "its time is up")
                         .await?;
                     return Ok(StopReason::TimeLimit);
                 }
                 InTime::Done(Ok(asked)) => asked,
                 InTime::Done(Err(failure)) => match failure.kind {
                     _ if cancel.is_cancelled() => {
-                        self.drop_turn(session, Vec::new(), "it was cancelled")
+                        self.drop_turn(session, &agent, Vec::new(), used, "it was cancelled")
                             .await?;
                         return Ok(StopReason::Cancelled);
                     }
                     ErrorKind::ContextFull if shorter < SHORTER => {
                         shorter += 1;
-                        self.drop_turn(session, Vec::new(), "the conversation is too long")
-                            .await?;
+                        self.drop_turn(
+                            session,
+                            &agent,
+                            Vec::new(),
+                            used,
+                            "the conversation is too long",
+                        )
+                        .await?;
                         match self.compact(session, &agent, &limits, cancel).await? {
                             Shorter::Yes => continue,
                             Shorter::No => return Err(failure),
@@ -133,7 +140,8 @@ impl<S: Store> Inner<S> {
                         }
                     }
                     _ => {
-                        self.drop_turn(session, Vec::new(), "it failed").await?;
+                        self.drop_turn(session, &agent, Vec::new(), used, "it failed")
+                            .await?;
                         return Err(failure);
                     }
                 },
@@ -141,7 +149,7 @@ impl<S: Store> Inner<S> {
             if turn.stop == Stop::MalformedCall && again < AGAIN {
                 again += 1;
                 let reason = "the model's call cannot be read; it is asked again";
-                self.drop_whole_turn(session, &agent, rest, turn.usage, reason)
+                self.drop_turn(session, &agent, rest, turn.usage, reason)
                     .await?;
                 continue;
             }
@@ -149,7 +157,7 @@ impl<S: Store> Inner<S> {
                 shorter += 1;
                 let told = std::mem::take(&mut rest);
                 let reason = "the conversation is too long";
-                self.drop_whole_turn(session, &agent, told, turn.usage, reason)
+                self.drop_turn(session, &agent, told, turn.usage, reason)
                     .await?;
                 // It was counted with what was dropped.
                 turn.usage = Usage::default();
@@ -365,18 +373,8 @@ impl<S: Store> Inner<S> {
         Ok(())
     }
 
+    /// What was told of a turn is void. What it is known to have taken is counted all the same.
     async fn drop_turn(
-        &self,
-        session: &Session,
-        mut told: Vec<SessionEvent>,
-        reason: &str,
-    ) -> Result<(), Failure> {
-        told.push(dropped(reason));
-        self.tell(session, &told).await.map(drop)
-    }
-
-    /// The same of a turn that came to its end, and of which it is known what it took.
-    async fn drop_whole_turn(
         &self,
         session: &Session,
         agent: &Agent,
@@ -384,6 +382,10 @@ impl<S: Store> Inner<S> {
         usage: Usage,
         reason: &str,
     ) -> Result<(), Failure> {
+        if usage == Usage::default() {
+            let told: Vec<_> = told.into_iter().chain([dropped(reason)]).collect();
+            return self.tell(session, &told).await.map(drop);
+        }
         let cost = agent.known.cost(&usage);
         let mut pen = session.pen.lock().await;
         let history = self.history(session, &mut pen).await?;

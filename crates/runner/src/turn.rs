@@ -3,7 +3,7 @@
 use std::task::Poll;
 
 use futures_util::{FutureExt as _, StreamExt as _};
-use protocol::session::{SessionEvent, TextDelta, ToolCalled, TurnStarted};
+use protocol::session::{SessionEvent, TextDelta, ToolCalled, TurnStarted, Usage};
 use protocol::{ErrorKind, Failure};
 use store::Store;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,8 @@ use crate::session::Session;
 const TOGETHER: usize = 16 * 1024;
 
 impl<S: Store> Inner<S> {
-    /// Asks the model for one turn. What is told of it is void where it fails. With a whole one comes
+    /// Asks the model for one turn. What is told of it is void where it fails; what it is known to have
+    /// taken by then is `used`. With a whole one comes
     /// what is still to be told of it, so that it can be written together with the turn.
     pub(crate) async fn turn(
         &self,
@@ -25,6 +26,7 @@ impl<S: Store> Inner<S> {
         agent: &Agent,
         messages: Vec<std::sync::Arc<Message>>,
         calls: u64,
+        used: &mut Usage,
         cancel: &CancellationToken,
     ) -> Result<(Turn, Vec<SessionEvent>), Failure> {
         let request = TurnRequest {
@@ -81,6 +83,7 @@ impl<S: Store> Inner<S> {
                 Delta::Text(text) => told.text(text, SessionEvent::Text),
                 Delta::Reasoning(text) => told.text(text, SessionEvent::Reasoning),
                 Delta::ToolCall(call) => told.call(session, agent, &call),
+                Delta::Used(usage) => *used = usage,
                 Delta::ToolCallStarted { .. } | Delta::ArgumentsDelta { .. } => {}
                 Delta::Done(turn) => return Ok((turn, told.events)),
             }

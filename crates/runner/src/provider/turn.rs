@@ -91,6 +91,9 @@ pub enum Delta {
     },
     /// A call is complete. Every one comes exactly once, before [`Delta::Done`].
     ToolCall(ToolCall),
+    /// What the turn took so far, all of it, where a provider says that before the end. It counts where
+    /// the end never comes.
+    Used(Usage),
     /// The turn is complete. Always the last one.
     Done(Turn),
 }

@@ -47,7 +47,10 @@ impl http::Reader for Reader {
         let mut event = object(data)?;
         let index = event["index"].as_u64().unwrap_or_default();
         match event["type"].as_str().unwrap_or_default() {
-            "message_start" => self.used(&event["message"]["usage"]),
+            "message_start" => {
+                self.used(&event["message"]["usage"]);
+                out.push(Delta::Used(self.usage));
+            }
             "content_block_start" => {
                 let fields = within(data, &["content_block"]);
                 let fields = fields.map(|block| Fields::of(block.get()));

@@ -70,6 +70,7 @@ impl http::Reader for Reader {
         }
         if chunk["usage"].is_object() {
             self.usage = usage(&chunk["usage"]);
+            out.push(Delta::Used(self.usage));
         }
         let choices = chunk["choices"].as_array_mut().into_iter().flatten();
         for (place, choice) in choices.enumerate() {

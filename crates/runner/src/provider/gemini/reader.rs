@@ -40,7 +40,11 @@ impl http::Reader for Reader {
         if !chunk["error"].is_null() {
             return Err(Fault::told(&chunk["error"]));
         }
+        let before = self.usage;
         self.used(&chunk["usageMetadata"]);
+        if self.usage != before {
+            out.push(Delta::Used(self.usage));
+        }
         self.blocked |= chunk["promptFeedback"]["blockReason"].is_string();
         let mut candidate = match take(&mut chunk, "candidates") {
             Value::Array(mut list) if !list.is_empty() => list.swap_remove(0),

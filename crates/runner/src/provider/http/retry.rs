@@ -106,7 +106,7 @@ impl<R: Reader> Attempts<R> {
                 return Some(Err(self.fail(ProviderError::Cancelled)));
             }
             if let Some(delta) = self.ready.pop_front() {
-                self.passed_on = true;
+                self.passed_on |= !matches!(delta, Delta::Used(_));
                 return Some(Ok(delta));
             }
             if matches!(self.state, State::Over) {

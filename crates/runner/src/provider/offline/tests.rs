@@ -48,7 +48,7 @@ fn ask(messages: &[Message]) -> Turn {
         match delta.unwrap() {
             Delta::Text(more) => text.push_str(&more),
             Delta::ToolCall(call) => calls.push(call),
-            Delta::ToolCallStarted { .. } | Delta::ArgumentsDelta { .. } => {}
+            Delta::ToolCallStarted { .. } | Delta::ArgumentsDelta { .. } | Delta::Used(_) => {}
             Delta::Reasoning(_) => panic!("it does not reason"),
             Delta::Done(turn) => {
                 assert_eq!(turn.message.text(), text);
