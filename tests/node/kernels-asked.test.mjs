@@ -1,10 +1,13 @@
 // What people do to a runtime: they answer its cells, begin it anew, and let Ward start and end it.
 
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { limit } from "./host.mjs";
 import { book, code, spawnedBy, ward } from "./kernels.mjs";
 
+const pause = () => new Promise((resolve) => setTimeout(resolve, 10));
 const asks = (id) => ({ state }) => state.executions.some((run) => run.execution_id === id && run.input);
 const text = (cell) => cell.outputs.map((output) => output.text ?? output.bundle.data["text/plain"].inline).join("");
 
@@ -71,6 +74,27 @@ test("whoever begins a runtime anew stops what it runs, and it knows nothing any
   const after = await it.until(it.path, ({ state }) => state.sessions.at(-1).state === "ready");
   assert.equal(after.state.sessions.length, 1, "it is the same session");
   assert.equal(after.state.sessions[0].restarts, 1);
+});
+
+test("rules that a kernel plants between cells stop the next one with what to do, and go with the kernel that is restarted", limit, async (t) => {
+  const plant = "import time, pathlib\nwhile True:\n    time.sleep(0.01)\n    if pathlib.Path('go').exists(): pathlib.Path('ward.toml').write_text('[[')";
+  const it = await book(t, [code(`import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', ${JSON.stringify(plant)}]);`), code("print('ran')")]);
+  it.agent("python");
+  const { state } = await it.ready();
+  assert.equal((await it.over(await it.want("c0"))).run.state, "completed");
+  await writeFile(join(it.workspace, "go"), "");
+  const planted = join(it.workspace, "ward.toml");
+  while (!(await readFile(planted, "utf8").catch(() => ""))) await pause();
+  const { run } = await it.over(await it.want("c1"));
+  assert.equal(run.failed?.kind, "bad_policy", JSON.stringify(run));
+  assert.match(run.failed.message, /ward\.toml, line 1: .*remove it and run the cell again, or restart the runtime, which sets it aside\.$/);
+  await it.want("c1", { kind: "runtime.restart", session_id: state.sessions.at(-1).session_id });
+  await it.until(it.path, ({ state }) => state.sessions.at(-1).restarts === 1 && state.sessions.at(-1).state === "ready");
+  const after = await it.over(await it.want("c1"));
+  assert.equal(after.run.state, "completed", JSON.stringify(after.run));
+  const [told, printed] = after.cell.outputs;
+  assert.ok(told.text.startsWith(`set aside: ${planted} (it would say what agents may do); `), told.text);
+  assert.equal(printed.text, "ran\n");
 });
 
 test("Ward starts a runtime for a notebook, ends it when it is told to, and takes it along when it ends", limit, async (t) => {

@@ -124,6 +124,15 @@ async fn close<S: Store>(book: &Book<S>, id: &ExecutionId, ended: Result<(), Fai
                     }));
                     events
                 }
+                Err(failure) if failure.kind == ErrorKind::BadPolicy => {
+                    // What runs in a kernel between two cells can leave such a file, and who wrote
+                    // it nobody knows but the person.
+                    let message = format!(
+                        "{} If it is in the workspace and not yours, a cell left it there: remove it and run the cell again, or restart the runtime, which sets it aside.",
+                        failure.message
+                    );
+                    vec![failed(id, failure.kind, &message)]
+                }
                 Err(failure) => vec![failed(id, failure.kind, &failure.message)],
                 Ok(()) => vec![failed(
                     id,

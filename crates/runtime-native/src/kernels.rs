@@ -38,6 +38,8 @@ struct Inner {
     kernel: Mutex<Option<Kernel>>,
     /// What kernels say over their comms.
     spoken: Spoken,
+    /// Set aside when a kernel ended outside of any cell; the next one says it.
+    untold: RefCell<Vec<SetAside>>,
     /// The way to the kernel that is there, also while a cell runs.
     shell: RefCell<Weak<Mutex<DealerSendConnection>>>,
 }
@@ -58,6 +60,7 @@ impl Kernels {
             options,
             kernel: Mutex::new(None),
             spoken: Spoken::default(),
+            untold: RefCell::default(),
             shell: RefCell::default(),
         }))
     }
@@ -106,22 +109,29 @@ impl Kernels {
 
     /// Ends the kernel and starts it anew: all that it knew is gone.
     pub async fn restart(&self) -> Result<(), KernelError> {
-        self.end().await;
+        let set_aside = self.take_away().await;
+        self.0.untold.borrow_mut().extend(set_aside);
         self.start().await.map(drop)
     }
 
     /// Ends the kernel, and waits until nothing of it is left.
     pub async fn end(&self) {
-        if let Some(kernel) = self.0.kernel.lock().await.take() {
-            for taken in kernel.end().await {
-                tracing::warn!("{}", told(&taken));
-            }
+        for taken in self.take_away().await {
+            tracing::warn!("{}", told(&taken));
+        }
+    }
+
+    async fn take_away(&self) -> Vec<SetAside> {
+        match self.0.kernel.lock().await.take() {
+            Some(kernel) => kernel.end().await,
+            None => Vec::new(),
         }
     }
 
     /// Runs a cell: the handler of an agent.
     pub async fn execute(&self, context: ExecutionContext) -> Finished {
         let mut kernel = self.0.kernel.lock().await;
+        tell(&context, &self.0.untold.take());
         let dead = kernel.as_ref().is_some_and(|kernel| !kernel.is_alive());
         let mut ran = self.run(&mut kernel, &context, dead).await;
         if let Ok(Ran::Unsent(_)) = ran {
