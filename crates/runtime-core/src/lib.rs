@@ -35,7 +35,7 @@ pub use echo::echo;
 pub use log::{Level, Log};
 pub use machine::{Effect, Ending, Input, Job, Machine};
 pub use media::{
-    BadBundle, bundle_from_jupyter, is_binary, is_html, is_image, is_json, is_text, size,
+    BadBundle, Parts, bundle_from_jupyter, is_binary, is_html, is_image, is_json, is_text, size,
     validate_media_bundle,
 };
 pub use notebook::{Bundle, Capabilities, Failed, SessionState, StreamKind};

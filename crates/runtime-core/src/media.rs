@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use notebook::{Bundle, MAX_DEPTH, Media, is_too_deep};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// The longest media type.
 const LONGEST: usize = 127;
@@ -113,20 +114,25 @@ pub fn validate_media_bundle(bundle: &Bundle) -> Result<(), BadBundle> {
         return Err(BadBundle::TooMany);
     }
     for (media_type, media) in &bundle.data {
-        if !is_media_type(media_type) {
-            let shown = media_type.escape_debug().take(80).collect();
-            return Err(BadBundle::Type(shown));
-        }
-        if let Some(wanted) = wrong(media_type, media) {
-            return Err(BadBundle::Content {
-                media_type: media_type.clone(),
-                wanted,
-            });
-        }
+        check(media_type, media)?;
     }
     match bundle.is_too_deep() {
         true => Err(BadBundle::TooDeep),
         false => Ok(()),
+    }
+}
+
+fn check(media_type: &str, media: &Media) -> Result<(), BadBundle> {
+    if !is_media_type(media_type) {
+        let shown = media_type.escape_debug().take(80).collect();
+        return Err(BadBundle::Type(shown));
+    }
+    match wrong(media_type, media) {
+        Some(wanted) => Err(BadBundle::Content {
+            media_type: media_type.to_owned(),
+            wanted,
+        }),
+        None => Ok(()),
     }
 }
 
@@ -200,39 +206,66 @@ pub(crate) fn length(value: &Value) -> usize {
     }
 }
 
-/// A bundle as a kernel sent it: text in pieces is put together, and what cannot be shown is left
-/// out. Where nothing is left, that is said in its place.
+/// What a kernel shows, part by part, as it is written: one that cannot be read takes no other along.
+pub type Parts = BTreeMap<String, Box<RawValue>>;
+
+/// A bundle as a kernel sent it, and what of it cannot be shown and is left out. Text in pieces is put
+/// together. Where nothing is left, that is said in its place.
 #[must_use]
-pub fn bundle_from_jupyter(data: Map<String, Value>, mut metadata: Map<String, Value>) -> Bundle {
-    metadata.retain(|_, value| !is_too_deep(value));
-    let mut bundle = Bundle {
-        data: BTreeMap::new(),
-        metadata,
-    };
-    let data = data.into_iter().take(MOST);
-    for (media_type, value) in data.filter(|(_, value)| !is_too_deep(value)) {
-        let value = match value {
-            Value::Array(pieces) if !is_json(&media_type) => {
-                Value::String(pieces.iter().filter_map(Value::as_str).collect())
+pub fn bundle_from_jupyter(data: &Parts, metadata: &Parts) -> (Bundle, Vec<BadBundle>) {
+    let mut bundle = Bundle::default();
+    let mut left_out = Vec::new();
+    for (media_type, part) in data {
+        match media(media_type, part) {
+            Ok(_) if bundle.data.len() == MOST => {
+                left_out.push(BadBundle::TooMany);
+                break;
             }
-            value => value,
-        };
-        let media = Media::Inline(value);
-        if is_media_type(&media_type) && wrong(&media_type, &media).is_none() {
-            bundle.data.insert(media_type, media);
+            Ok(media) => drop(bundle.data.insert(media_type.clone(), media)),
+            Err(bad) => left_out.push(bad),
         }
     }
-    if bundle.data.is_empty() {
-        return Bundle::text("The kernel showed something that cannot be shown.");
+    for (name, part) in metadata {
+        match read(part) {
+            Some(value) => drop(bundle.metadata.insert(name.clone(), value)),
+            None => left_out.push(BadBundle::TooDeep),
+        }
     }
-    bundle
+    left_out.dedup();
+    if bundle.data.is_empty() {
+        bundle = Bundle::text("The kernel showed something that cannot be shown.");
+    }
+    (bundle, left_out)
+}
+
+fn media(media_type: &str, part: &RawValue) -> Result<Media, BadBundle> {
+    let value = read(part).ok_or(BadBundle::TooDeep)?;
+    let text = match &value {
+        Value::Array(pieces) if !is_json(media_type) => {
+            pieces.iter().map(Value::as_str).collect::<Option<String>>()
+        }
+        _ => None,
+    };
+    let media = Media::Inline(text.map_or(value, Value::String));
+    check(media_type, &media)?;
+    Ok(media)
+}
+
+/// What is not nested too deep.
+fn read(part: &RawValue) -> Option<Value> {
+    let value = serde_json::from_str(part.get()).ok();
+    value.filter(|value| !is_too_deep(value))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
+
+    fn parts(data: Value) -> Parts {
+        serde_json::from_str(&data.to_string()).unwrap()
+    }
 
     fn bundle(data: Value) -> Bundle {
         let data: Map<String, Value> = serde_json::from_value(data).unwrap();
@@ -294,22 +327,26 @@ mod tests {
         };
         assert_eq!(validate_media_bundle(&about), Err(BadBundle::TooDeep));
 
-        let Value::Object(mut data) = json(MAX_DEPTH + 1) else {
-            panic!()
-        };
-        assert_eq!(
-            bundle_from_jupyter(data.clone(), Map::new()),
-            Bundle::text("The kernel showed something that cannot be shown.")
-        );
-        data.insert("text/plain".to_owned(), json!("a"));
-        let about = data.clone();
-        assert_eq!(
-            bundle_from_jupyter(data, about),
-            Bundle {
+        // The second is too deep to be read at all.
+        for levels in [MAX_DEPTH + 1, 1000] {
+            let text = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+            let deep = RawValue::from_string(text).unwrap();
+            let mut data = Parts::from([("application/json".to_owned(), deep)]);
+            let nothing = Bundle::text("The kernel showed something that cannot be shown.");
+            assert_eq!(
+                bundle_from_jupyter(&data, &Parts::new()),
+                (nothing, vec![BadBundle::TooDeep])
+            );
+            data.extend(parts(json!({"text/plain": "a"})));
+            let kept = Bundle {
                 metadata: json!({"text/plain": "a"}).as_object().cloned().unwrap(),
                 ..Bundle::text("a")
-            }
-        );
+            };
+            assert_eq!(
+                bundle_from_jupyter(&data, &data),
+                (kept, vec![BadBundle::TooDeep])
+            );
+        }
     }
 
     #[test]
@@ -322,12 +359,36 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_sends_is_put_together_and_the_bad_of_it_left_out() {
-        let data = json!({"text/plain": ["a\n", "b"], "image/png": 1, "no type": "x"});
-        let Value::Object(data) = data else { panic!() };
-        let read = bundle_from_jupyter(data, Map::new());
-        assert_eq!(read, Bundle::text("a\nb"));
-        let nothing = bundle_from_jupyter(Map::new(), Map::new());
+    fn what_a_kernel_sends_is_put_together_and_the_bad_of_it_left_out_and_named() {
+        let wanted = |media_type: &str, wanted| BadBundle::Content {
+            media_type: media_type.to_owned(),
+            wanted,
+        };
+        let data = json!({
+            "application/vnd.own": [1, "a"],
+            "image/png": 1,
+            "image/svg+xml": ["<svg>", "</svg>"],
+            "no type": "x",
+            "text/html": ["a", 1],
+            "text/plain": ["a\n", "b"],
+        });
+        let kept = json!({"application/vnd.own": [1, "a"], "image/svg+xml": "<svg></svg>", "text/plain": "a\nb"});
+        assert_eq!(
+            bundle_from_jupyter(&parts(data), &Parts::new()),
+            (
+                bundle(kept),
+                vec![
+                    wanted("image/png", "base64 text"),
+                    BadBundle::Type("no type".to_owned()),
+                    wanted("text/html", "text"),
+                ]
+            )
+        );
+        let many = (0..=MOST).map(|number| (format!("text/{number}"), json!("a")));
+        let (most, left_out) = bundle_from_jupyter(&parts(many.collect()), &Parts::new());
+        assert_eq!(validate_media_bundle(&most), Ok(()));
+        assert_eq!(left_out, [BadBundle::TooMany]);
+        let (nothing, _) = bundle_from_jupyter(&Parts::new(), &Parts::new());
         assert_eq!(validate_media_bundle(&nothing), Ok(()));
     }
 }

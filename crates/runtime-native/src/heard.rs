@@ -4,6 +4,8 @@
 
 use jupyter_protocol::messaging::{Header, JupyterMessage, JupyterMessageContent as Content};
 use jupyter_zmq_client::RawMessage;
+use runtime_core::Parts;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -37,8 +39,24 @@ impl Unread {
     }
 }
 
+/// A message.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    /// All of it but what it shows.
+    pub(crate) message: JupyterMessage,
+    pub(crate) shown: Shown,
+}
+
+/// What is shown, and what is said about that.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Shown {
+    pub(crate) data: Parts,
+    #[serde(default)]
+    pub(crate) metadata: Parts,
+}
+
 /// Reads a message whose signature was looked at.
-pub(crate) fn read(raw: RawMessage) -> Result<JupyterMessage, Unread> {
+pub(crate) fn read(raw: RawMessage) -> Result<Heard, Unread> {
     let part = |index: usize| raw.jparts.get(index).map_or(&[][..], |part| &**part);
     let header: serde_json::Result<Header> = parsed(part(0));
     // Where there is none, it is an empty object.
@@ -47,7 +65,7 @@ pub(crate) fn read(raw: RawMessage) -> Result<JupyterMessage, Unread> {
         Ok(header) => content(&header.msg_type, part(3)),
         Err(error) => Err(format!("its header: {error}")),
     };
-    let (header, content) = match (header, content) {
+    let (header, (content, shown)) = match (header, content) {
         (Ok(header), Ok(content)) => (header, content),
         (header, content) => {
             return Err(Unread {
@@ -57,7 +75,7 @@ pub(crate) fn read(raw: RawMessage) -> Result<JupyterMessage, Unread> {
             });
         }
     };
-    Ok(JupyterMessage {
+    let message = JupyterMessage {
         parent_header: parent,
         metadata: parsed(part(2)).unwrap_or_default(),
         header,
@@ -65,15 +83,31 @@ pub(crate) fn read(raw: RawMessage) -> Result<JupyterMessage, Unread> {
         buffers: raw.jparts.into_iter().skip(4).collect(),
         zmq_identities: raw.zmq_identities,
         channel: None,
-    })
+    };
+    Ok(Heard { message, shown })
 }
 
-fn content(kind: &str, part: &[u8]) -> Result<Content, String> {
-    let content: Value = parsed(part).map_err(|error| format!("its content: {error}"))?;
-    Content::from_type_and_content(kind, content.clone()).or_else(|error| {
+fn content(kind: &str, part: &[u8]) -> Result<(Content, Shown), String> {
+    let unread = |error: serde_json::Error| format!("its content: {error}");
+    let mut shown = Shown::default();
+    let content: Value = match kind {
+        "display_data" | "execute_result" | "update_display_data" => {
+            let text = as_unicode(part);
+            shown = serde_json::from_str(&text).map_err(unread)?;
+            let mut rest: Parts = serde_json::from_str(&text).map_err(unread)?;
+            rest.retain(|name, _| !matches!(name.as_str(), "data" | "metadata"));
+            let mut rest = serde_json::to_value(rest).map_err(unread)?;
+            rest["data"] = json!({});
+            rest["metadata"] = json!({});
+            rest
+        }
+        _ => parsed(part).map_err(unread)?,
+    };
+    let content = Content::from_type_and_content(kind, content.clone()).or_else(|error| {
         let mended = mended(kind, content).ok_or_else(|| format!("{kind}: {error}"))?;
         Content::from_type_and_content(kind, mended).map_err(|error| format!("{kind}: {error}"))
-    })
+    });
+    Ok((content?, shown))
 }
 
 /// Reads JSON; what of its text is not Unicode becomes U+FFFD.
@@ -191,8 +225,10 @@ mod tests {
     #[test]
     fn a_kernel_that_does_not_say_which_version_its_language_has_is_heard() {
         let said = json!({"protocol_version": "5.3", "language_info": {"name": "bash", "mimetype": "text/x-sh", "codemirror_mode": 7}});
-        let Content::KernelInfoReply(reply) =
-            read(raw("kernel_info_reply", &said)).unwrap().content
+        let Content::KernelInfoReply(reply) = read(raw("kernel_info_reply", &said))
+            .unwrap()
+            .message
+            .content
         else {
             panic!("no reply");
         };
@@ -206,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_end_of_a_run_is_heard_however_a_kernel_says_it() {
-        let ended = |said: Value| match read(raw("execute_reply", &said)).unwrap().content {
+        let ended = |said: Value| match read(raw("execute_reply", &said)).unwrap().message.content {
             Content::ExecuteReply(reply) => {
                 let error = reply.error.map(|error| error.ename.clone());
                 (serde_json::to_value(reply.status).unwrap(), error)
@@ -238,7 +274,7 @@ mod tests {
     fn text_that_is_not_unicode_is_read_as_far_as_it_is() {
         let shown = |text: &[u8]| {
             let content = [br#"{"name": "stdout", "text": ""#, text, br#""}"#].concat();
-            match read(bytes("stream", &content)).unwrap().content {
+            match read(bytes("stream", &content)).unwrap().message.content {
                 Content::StreamContent(stream) => stream.text,
                 other => panic!("{other:?}"),
             }
@@ -278,7 +314,8 @@ mod tests {
     #[test]
     fn an_error_and_the_end_of_its_run_are_heard_though_their_text_is_not_unicode() {
         let error = b"{\"ename\": \"ValueError\", \"evalue\": \"\xff\", \"traceback\": [\"\xff\"]}";
-        let Content::ErrorOutput(error) = read(bytes("error", error)).unwrap().content else {
+        let Content::ErrorOutput(error) = read(bytes("error", error)).unwrap().message.content
+        else {
             panic!("no error");
         };
         assert_eq!(
@@ -286,7 +323,8 @@ mod tests {
             ("\u{fffd}", vec!["\u{fffd}".to_owned()])
         );
         let reply = br#"{"status": "error", "ename": "ValueError", "evalue": "\udcff", "traceback": [], "execution_count": 1}"#;
-        let Content::ExecuteReply(reply) = read(bytes("execute_reply", reply)).unwrap().content
+        let Content::ExecuteReply(reply) =
+            read(bytes("execute_reply", reply)).unwrap().message.content
         else {
             panic!("no reply");
         };

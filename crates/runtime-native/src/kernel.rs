@@ -10,15 +10,16 @@ use jupyter_protocol::messaging::{
     ExecuteRequest, ExecutionState, InputReply, InterruptRequest, JupyterMessage,
     JupyterMessageContent as Content, KernelInfoRequest, Payload, ReplyStatus, Stdio,
 };
-use notebook::OutputId;
+use notebook::{Bundle, OutputId};
 use protocol::sandbox::SetAside;
 use runtime_core::{ExecutionContext, Finished, NoInput, Question, bundle_from_jupyter};
 use sandbox::{End, Outcome, Room, RoomOptions, SandboxError, Stopper};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::comms::Spoken;
+use crate::heard::{Heard, Shown};
 use crate::launch::{Meeting, launch};
 use crate::relay::LARGEST;
 use crate::sockets::{Came, Shell, Socket, Sockets, send};
@@ -221,8 +222,8 @@ impl Kernel {
                 };
                 match came {
                     None => return Err(KernelError::Talk("its sockets closed".to_owned())),
-                    Some(Came::Shell(message)) => {
-                        if let Content::KernelInfoReply(reply) = message.content {
+                    Some(Came::Shell(heard)) => {
+                        if let Content::KernelInfoReply(reply) = heard.message.content {
                             let language = serde_json::to_value(&reply.language_info);
                             self.language = language.unwrap_or_default();
                             if reply.language_info.version.is_empty()
@@ -293,8 +294,8 @@ impl Kernel {
             tokio::select! {
                 came = self.sockets.came.recv() => match came {
                     None => return Ok(Ran::Died("its sockets closed".to_owned())),
-                    Some(Came::Shell(message)) => {
-                        if let Content::ExecuteReply(reply) = message.content {
+                    Some(Came::Shell(heard)) => {
+                        if let Content::ExecuteReply(reply) = heard.message.content {
                             context.count(reply.execution_count.0 as u64);
                             self.leaves |= reply.payload.iter().any(asks_exit);
                             let error = reply.error.map(|error| *error);
@@ -312,10 +313,10 @@ impl Kernel {
                             });
                         }
                     }
-                    Some(Came::IoPub(message)) => {
-                        idle |= show(context, message.content);
+                    Some(Came::IoPub(heard)) => {
+                        idle |= show(context, heard);
                     }
-                    Some(Came::Stdin(message)) => {
+                    Some(Came::Stdin(Heard { message, .. })) => {
                         if let Content::InputRequest(wanted) = &message.content {
                             asking = Some(Box::pin(context.input(Question {
                                 prompt: wanted.prompt.clone(),
@@ -437,27 +438,26 @@ impl Drop for Guard {
 }
 
 /// Shows what a kernel published. Whether it is done with the run.
-fn show(context: &ExecutionContext, content: Content) -> bool {
-    match content {
+fn show(context: &ExecutionContext, heard: Heard) -> bool {
+    match heard.message.content {
         Content::StreamContent(stream) => match stream.name {
             Stdio::Stdout => context.stdout(&stream.text),
             Stdio::Stderr => context.stderr(&stream.text),
         },
-        Content::DisplayData(shown) => {
-            let id = shown.transient.and_then(|transient| transient.display_id);
-            let bundle = bundle_from_jupyter(object(&shown.data), shown.metadata);
+        Content::DisplayData(display) => {
+            let id = display.transient.and_then(|transient| transient.display_id);
+            let bundle = bundle(context, &heard.shown);
             // What is left of it was made to be one that can be shown.
             let _ = context.display(bundle, id.and_then(|id| OutputId::new(id).ok()));
         }
-        Content::UpdateDisplayData(shown) => {
-            let bundle = bundle_from_jupyter(object(&shown.data), shown.metadata);
-            let id = shown.transient.display_id;
+        Content::UpdateDisplayData(update) => {
+            let id = update.transient.display_id;
             if let Some(id) = id.and_then(|id| OutputId::new(id).ok()) {
-                let _ = context.update_display(id, bundle);
+                let _ = context.update_display(id, bundle(context, &heard.shown));
             }
         }
         Content::ExecuteResult(result) => {
-            let bundle = bundle_from_jupyter(object(&result.data), result.metadata);
+            let bundle = bundle(context, &heard.shown);
             context.result_of(bundle, Some(result.execution_count.0 as u64));
         }
         Content::ErrorOutput(error) => {
@@ -494,11 +494,13 @@ fn echo_input(context: &ExecutionContext, asked: &Content, value: &str) {
     }
 }
 
-fn object(media: &jupyter_protocol::media::Media) -> Map<String, Value> {
-    match serde_json::to_value(media) {
-        Ok(Value::Object(data)) => data,
-        _ => Map::new(),
+/// What can be shown of it; what cannot is said.
+fn bundle(context: &ExecutionContext, shown: &Shown) -> Bundle {
+    let (bundle, left_out) = bundle_from_jupyter(&shown.data, &shown.metadata);
+    for bad in left_out {
+        context.stderr(&format!("{bad} It is left out.\n"));
     }
+    bundle
 }
 
 async fn until(time: Option<Instant>) {

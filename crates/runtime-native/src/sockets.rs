@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::comms::{self, Spoken};
-use crate::heard::{self, Unread};
+use crate::heard::{self, Heard, Unread};
 use crate::kernel::KernelError;
 use crate::launch::Meeting;
 use crate::relay::Relay;
@@ -95,9 +95,9 @@ pub(crate) enum Socket {
 
 /// What a kernel sent.
 pub(crate) enum Came {
-    Shell(JupyterMessage),
-    IoPub(JupyterMessage),
-    Stdin(JupyterMessage),
+    Shell(Heard),
+    IoPub(Heard),
+    Stdin(Heard),
     /// Something of so many bytes, which was too large to be taken.
     TooLarge(Socket, u64),
     /// Something that cannot be read, and why.
@@ -190,7 +190,7 @@ impl Passing {
         &self,
         socket: &mut Connection<S>,
         which: Socket,
-        came: fn(JupyterMessage) -> Came,
+        came: fn(Heard) -> Came,
     ) {
         loop {
             let came_in = match socket.socket.recv().await {
@@ -208,12 +208,12 @@ impl Passing {
                 }
             };
             let passed = match heard::read(signed) {
-                Ok(message) => {
-                    if let Some(comm) = comms::from_kernel(&message) {
+                Ok(heard) => {
+                    if let Some(comm) = comms::from_kernel(&heard.message) {
                         self.spoken.say(comm);
                         continue;
                     }
-                    self.wanted.has(&message).then(|| came(message))
+                    self.wanted.has(&heard.message).then(|| came(heard))
                 }
                 Err(unread) => {
                     tracing::debug!(?unread, "a kernel's message cannot be read");

@@ -6,6 +6,7 @@ use crate::support::{Bench, context};
 
 crate::trials!(
     text_rich_output_and_errors_come_as_the_kernel_shows_them,
+    of_what_is_shown_the_valid_parts_are_kept_and_the_others_named,
     a_figure_is_a_png_and_a_data_frame_is_a_table,
     a_cell_that_asks_is_answered,
     where_nobody_can_be_asked_input_fails_at_once,
@@ -59,6 +60,21 @@ async fn text_rich_output_and_errors_come_as_the_kernel_shows_them() {
     let ran = bench.run("h is not None").await;
     assert_eq!(ran.shown("text/plain").unwrap(), "True");
     assert!(ran.said.contains(&Said::Count(5)), "{ran:?}");
+}
+
+async fn of_what_is_shown_the_valid_parts_are_kept_and_the_others_named() {
+    let bench = Bench::new();
+    let ran = bench
+        .run("deep = 1\nfor _ in range(200):\n    deep = [deep]\ndisplay({'text/html': ['<b>', 'a</b>'], 'text/markdown': ['a', 1], 'image/png': 'no!', 'application/json': deep, 'text/plain': 'a'}, raw=True)")
+        .await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "a", "{ran:?}");
+    assert_eq!(ran.shown("text/html").unwrap(), "<b>a</b>");
+    assert_eq!(
+        ran.told(),
+        "What is shown is JSON nested at most 64 levels deep, and so is what is said about it. Show it as text. It is left out.\n\
+         What is shown as image/png must be base64 text. It is left out.\n\
+         What is shown as text/markdown must be text. It is left out.\n"
+    );
 }
 
 async fn a_figure_is_a_png_and_a_data_frame_is_a_table() {
