@@ -11,8 +11,9 @@ mod scan;
 mod text;
 mod write;
 
-pub use numbers::{parse, to_lines, to_text};
+pub use numbers::{parse, parse_value, to_lines, to_text, value_to_text};
 pub use read::{BadFile, read};
+pub use text::joined;
 pub use write::write;
 
 /// What is said about a cell of a type that Jupyter does not have: it is code with this.

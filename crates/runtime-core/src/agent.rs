@@ -7,13 +7,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use notebook::{Bundle, Capabilities, ExecutionId, Media, SessionId};
+use notebook::{Bundle, Capabilities, ExecutionId, Media, SessionId, ipynb};
 use serde_json::Value;
 
 use crate::context::{ExecutionContext, Finished};
 use crate::log::{Level, Log};
 use crate::machine::{Effect, Ending, Input, Job, Machine};
-use crate::media::{decode, is_binary, length};
+use crate::media::{decode, is_binary, is_json, length};
 use crate::options::{AgentOptions, BadOptions};
 use crate::outbox::{Outbox, Said};
 use crate::store::{Announced, NotebookStore, Unanswered};
@@ -451,8 +451,8 @@ async fn lighten<S: NotebookStore>(
         };
         let bytes = match &value {
             Value::String(text) if is_binary(&media_type) => decode(text).unwrap_or_default(),
-            Value::String(text) => text.clone().into_bytes(),
-            value => value.to_string().into_bytes(),
+            Value::String(text) if !is_json(&media_type) => text.clone().into_bytes(),
+            value => ipynb::value_to_text(value).into_bytes(),
         };
         let size = bytes.len() as u64;
         match agent.store.upload(session, &media_type, bytes).await {

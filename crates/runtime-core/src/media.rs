@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use notebook::{Bundle, MAX_DEPTH, Media, is_too_deep};
+use notebook::{Bundle, MAX_DEPTH, Media, ipynb, is_too_deep};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -240,20 +240,18 @@ pub fn bundle_from_jupyter(data: &Parts, metadata: &Parts) -> (Bundle, Vec<BadBu
 
 fn media(media_type: &str, part: &RawValue) -> Result<Media, BadBundle> {
     let value = read(part).ok_or(BadBundle::TooDeep)?;
-    let text = match &value {
-        Value::Array(pieces) if !is_json(media_type) => {
-            pieces.iter().map(Value::as_str).collect::<Option<String>>()
-        }
-        _ => None,
+    let text = match is_json(media_type) {
+        true => None,
+        false => ipynb::joined(&value),
     };
     let media = Media::Inline(text.map_or(value, Value::String));
     check(media_type, &media)?;
     Ok(media)
 }
 
-/// What is not nested too deep.
+/// What is not nested too deep. Numbers have all their digits, as in files.
 fn read(part: &RawValue) -> Option<Value> {
-    let value = serde_json::from_str(part.get()).ok();
+    let value = ipynb::parse_value(part.get()).ok();
     value.filter(|value| !is_too_deep(value))
 }
 
@@ -347,6 +345,24 @@ mod tests {
                 (kept, vec![BadBundle::TooDeep])
             );
         }
+    }
+
+    #[test]
+    fn no_number_of_what_a_kernel_shows_loses_digits() {
+        let written = "{\"n\":123456789012345678901234567890,\"t\":\"\u{2063}\u{2062}1\"}";
+        let part = RawValue::from_string(written.to_owned()).unwrap();
+        let data = Parts::from([("application/json".to_owned(), part)]);
+        let (bundle, left_out) = bundle_from_jupyter(&data, &data);
+        assert_eq!(left_out, []);
+        let Some(Media::Inline(value)) = bundle.data.get("application/json") else {
+            panic!("{bundle:?}");
+        };
+        assert_eq!(ipynb::value_to_text(value), written);
+        assert_eq!(bundle.metadata.get("application/json"), Some(value));
+        // What is text is text.
+        let text = "\u{2063}\u{2062}1e400";
+        let (bundle, _) = bundle_from_jupyter(&parts(json!({"text/plain": text})), &Parts::new());
+        assert_eq!(bundle, Bundle::text(text));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::time::Duration;
 use notebook::{
     ArtifactRef, Bundle, CellCreated, CellId, CellType, ExecutionAssigned, ExecutionCancel,
     ExecutionId, ExecutionRequested, ExecutionState, Media, Notebook, NotebookEvent, Output,
-    RuntimeRestart, RuntimeStarted, SessionId, SessionState, Termination,
+    RuntimeRestart, RuntimeStarted, SessionId, SessionState, Termination, ipynb,
 };
 use runtime_core::{
     AgentOptions, Announced, Announcement, Capabilities, Ending, ExecutionContext, Finished, Lost,
@@ -293,6 +293,28 @@ fn what_is_large_is_kept_beside_the_notebook_and_said_to_be_dropped_where_it_can
         let dropped = outputs.contains(&Output::Dropped { bytes: 1 << 20 });
         assert_eq!(dropped, full, "{outputs:?}");
     }
+}
+
+#[test]
+fn large_json_is_kept_as_json_with_all_digits() {
+    let written = format!("[{}9]", "12345678901234567890123,".repeat(1 << 16));
+    let store = Memory::default();
+    store.assigned("a", "");
+    let json = ipynb::parse_value(&written).unwrap();
+    run(&store, move |context| {
+        let data = [("application/json".to_owned(), Media::Inline(json.clone()))];
+        async move {
+            let bundle = Bundle {
+                data: data.into(),
+                ..Bundle::default()
+            };
+            context.display(bundle, None).unwrap();
+            Finished::Ok
+        }
+    });
+    let (media, bytes) = store.0.borrow_mut().uploads.remove(0);
+    assert_eq!(media, "application/json");
+    assert!(bytes == written.into_bytes());
 }
 
 #[test]

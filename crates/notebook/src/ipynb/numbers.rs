@@ -22,7 +22,7 @@ const MARK: &str = "\u{2063}\u{2062}";
 
 /// What a text says that is a file of Jupyter's. No number in it loses anything.
 pub fn parse(text: &str) -> Result<Map<String, Value>, BadFile> {
-    match value(text)? {
+    match parse_value(text)? {
         Value::Object(file) => Ok(file),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             Err(BadFile::NoObject)
@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Result<Map<String, Value>, BadFile> {
 }
 
 /// The same for any JSON.
-pub(super) fn value(text: &str) -> Result<Value, BadFile> {
+pub fn parse_value(text: &str) -> Result<Value, BadFile> {
     let readable = readable(text)?;
     serde_json::from_str(&readable).map_err(|error| {
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -49,6 +49,14 @@ pub(super) fn value(text: &str) -> Result<Value, BadFile> {
 pub fn to_text(file: &Map<String, Value>) -> String {
     let mut out = String::new();
     write_object(file, None, &mut out);
+    out
+}
+
+/// A value of a file as text, in one line.
+#[must_use]
+pub fn value_to_text(value: &Value) -> String {
+    let mut out = String::new();
+    write_value(value, None, &mut out);
     out
 }
 

@@ -145,7 +145,9 @@ fn data(bundle: &Bundle, resolve: Resolve<'_>) -> Value {
 fn inlined(media_type: &str, bytes: Vec<u8>) -> Value {
     let is_text = is_lines(media_type) || is_json(media_type);
     match String::from_utf8(bytes) {
-        Ok(text) if is_json(media_type) => numbers::value(&text).unwrap_or_else(|_| held(&text)),
+        Ok(text) if is_json(media_type) => {
+            numbers::parse_value(&text).unwrap_or_else(|_| held(&text))
+        }
         Ok(text) if is_text => split(&text),
         Ok(text) => Value::String(STANDARD.encode(text)),
         Err(error) => Value::String(STANDARD.encode(error.into_bytes())),

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::numbers::{held, text};
 
-/// The text, whichever way it is written.
-pub(super) fn joined(value: &Value) -> Option<String> {
+/// The text that a value of a file is, whichever way it is written.
+#[must_use]
+pub fn joined(value: &Value) -> Option<String> {
     match value {
         Value::Array(lines) => lines.iter().map(text).collect(),
         other => text(other).map(ToOwned::to_owned),

@@ -6,6 +6,7 @@ use crate::support::{Bench, context};
 
 crate::trials!(
     text_rich_output_and_errors_come_as_the_kernel_shows_them,
+    no_number_that_is_shown_loses_digits,
     of_what_is_shown_the_valid_parts_are_kept_and_the_others_named,
     a_figure_is_a_png_and_a_data_frame_is_a_table,
     a_cell_that_asks_is_answered,
@@ -60,6 +61,18 @@ async fn text_rich_output_and_errors_come_as_the_kernel_shows_them() {
     let ran = bench.run("h is not None").await;
     assert_eq!(ran.shown("text/plain").unwrap(), "True");
     assert!(ran.said.contains(&Said::Count(5)), "{ran:?}");
+}
+
+async fn no_number_that_is_shown_loses_digits() {
+    let bench = Bench::new();
+    let ran = bench
+        .run("display({'application/json': {'n': 123456789012345678901234567890}}, raw=True)")
+        .await;
+    let shown = ran.shown("application/json").unwrap();
+    assert_eq!(
+        notebook::ipynb::value_to_text(&shown),
+        r#"{"n":123456789012345678901234567890}"#
+    );
 }
 
 async fn of_what_is_shown_the_valid_parts_are_kept_and_the_others_named() {
