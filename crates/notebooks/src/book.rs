@@ -1,11 +1,12 @@
 //! One notebook: its state in memory, its events in the store, who follows it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::Actor;
 use notebook::{ExecutionId, Notebook, NotebookEvent, Recorded, SessionId, Snapshot};
 use protocol::{ErrorKind, Failure};
+use serde::Deserialize as _;
 use store::replica::{Entry, EventId, Fold as _};
 use store::{Event, Millis, Seq, Store};
 use tokio::sync::{broadcast, watch};
@@ -188,7 +189,9 @@ impl<S: Store> Book<S> {
         let mut turn = self.turn.lock().await;
         let (head, mut next) = self.ahead(&mut turn);
         let entries = with_ids(&next, &name, asked.entries, asked.events)?;
-        let is_new = entries.iter().any(|(id, _)| !next.has(id));
+        let used = entries.iter().map(|(id, _)| id).filter(|id| next.has(id));
+        let used: HashSet<EventId> = used.cloned().collect();
+        let is_new = entries.iter().any(|(id, _)| !used.contains(id));
         if is_new
             && asked
                 .expected
@@ -204,7 +207,8 @@ impl<S: Store> Book<S> {
             )
             .with("head", head.get()));
         }
-        let mut new = Vec::with_capacity(entries.len());
+        let known = self.find(&used).await?;
+        let mut new: Vec<Recorded> = Vec::with_capacity(entries.len());
         for (id, event) in entries {
             if next.owner_of(&id.writer).is_some_and(|owner| owner != name) {
                 return Err(Failure::new(
@@ -214,8 +218,20 @@ impl<S: Store> Book<S> {
                 .with("field", "writer"));
             }
             if next.has(&id) {
-                self.must_be_same(&id, &event)?;
-                continue;
+                let now = new.iter().find(|one| one.id == id).map(|one| &one.event);
+                match now.or_else(|| known.get(&id)) {
+                    Some(known) if *known == event => continue,
+                    known => {
+                        let failure = taken_by_another(&id, known, next.last_of(&id.writer));
+                        // Who is behind reads on, and finds there what became of it.
+                        return Err(match asked.expected {
+                            Some(expected) if expected < head.get() => {
+                                failure.with("head", head.get())
+                            }
+                            Some(_) | None => failure,
+                        });
+                    }
+                }
             }
             let speaker = Speaker { actor, session };
             check::may(&next, &speaker, &event)?;
@@ -388,31 +404,55 @@ impl<S: Store> Book<S> {
         log.remove().await
     }
 
-    /// Refuses another event under an id that was used; what is too long ago to be at hand is taken
-    /// to be the same.
-    fn must_be_same(&self, id: &EventId, event: &NotebookEvent) -> Result<(), Failure> {
-        let recent = lock(&self.recent);
-        let same = recent.iter().rev().find_map(|known| {
-            let named = known.data.get("id")?;
-            let same = named.get("writer")? == id.writer.as_str()
-                && named.get("number")?.as_u64() == Some(id.number);
-            if !same {
-                return None;
-            }
-            let known: Recorded = serde_json::from_value(known.data.clone()).ok()?;
-            Some(known.event)
-        });
-        match same {
-            Some(known) if known != *event => Err(Failure::new(
-                ErrorKind::Conflict,
-                format!(
-                    "Event {} of `{}` was another one. An id is used once.",
-                    id.number, id.writer
-                ),
-            )),
-            Some(_) | None => Ok(()),
+    /// The events under these ids, as far as they are still there.
+    async fn find(
+        &self,
+        wanted: &HashSet<EventId>,
+    ) -> Result<HashMap<EventId, NotebookEvent>, Failure> {
+        let mut found = HashMap::new();
+        if wanted.is_empty() {
+            return Ok(found);
         }
+        let mut look = |events: &[Arc<Event>]| {
+            for event in events {
+                if let Some(id) = event.data.get("id")
+                    && let Ok(id) = EventId::deserialize(id)
+                    && wanted.contains(&id)
+                {
+                    let known = recorded(Event::clone(event))?;
+                    found.insert(id, known.event);
+                }
+            }
+            Ok::<_, Failure>(found.len() == wanted.len())
+        };
+        // What is sent again was mostly sent a moment ago.
+        let recent: Vec<_> = lock(&self.recent).iter().cloned().collect();
+        let mut all = look(&recent)?;
+        let first = lock(&self.reading).bases().first().copied();
+        let mut after = Seq::new(first.unwrap_or_default());
+        while !all {
+            let events = self.events(after).await?;
+            let Some(last) = events.last() else { break };
+            after = last.seq;
+            all = look(&events)?;
+        }
+        Ok(found)
     }
+}
+
+/// Refuses an event under an id that is not its own.
+fn taken_by_another(id: &EventId, known: Option<&NotebookEvent>, last: u64) -> Failure {
+    let EventId { writer, number } = id;
+    let next = last + 1;
+    Failure::new(
+        ErrorKind::Conflict,
+        match known {
+            Some(_) => format!("Event {number} of `{writer}` was another one. An id is used once."),
+            None => format!(
+                "`{writer}` is at event {last}, and its event {number} was passed over or is gone with what was compacted, so that this cannot be told to be the same. Read the notebook; what is not in it goes under {next}."
+            ),
+        },
+    )
 }
 
 /// Gives ids to the events that have none: numbers under a name that is the actor's alone.

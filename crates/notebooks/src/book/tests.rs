@@ -35,15 +35,40 @@ impl Place {
         Self { folder, book }
     }
 
-    /// What a start finds.
-    async fn again(self) -> Snapshot {
+    /// The same after a start.
+    async fn restarted(self) -> Self {
         let Self { folder, book } = self;
         drop(book);
         let store = store(&folder);
         let mut known = index::read(&store).await.unwrap();
         let known = known.remove("n").unwrap();
         let book = Book::open(store, known.info, known.bases).await.unwrap();
-        book.snapshot()
+        Self { folder, book }
+    }
+
+    /// What a start finds.
+    async fn again(self) -> Snapshot {
+        self.restarted().await.book.snapshot()
+    }
+
+    /// Sends events of a writer's under its own numbers.
+    async fn send(
+        &self,
+        expected: Option<u64>,
+        entries: &[(u64, serde_json::Value)],
+    ) -> Result<usize, Failure> {
+        let entries = entries.iter();
+        let entries = entries.map(
+            |(number, event)| json!({"id": {"writer": "w", "number": number}, "event": event}),
+        );
+        let asked = PostEvents {
+            expected,
+            entries: serde_json::from_value(entries.collect()).unwrap(),
+            ..PostEvents::default()
+        };
+        let actor = Actor::Person("ada".to_owned());
+        let taken = self.book.post(&actor, None, asked).await?;
+        Ok(taken.appended.appended)
     }
 
     async fn post(&self, person: &str, events: serde_json::Value) -> Result<Taken, Failure> {
@@ -263,4 +288,65 @@ async fn a_cell_gets_an_id_that_no_other_has_and_the_same_event_sent_again_is_ta
         )
     );
     assert_eq!(place.book.snapshot(), before);
+}
+
+#[tokio::test]
+async fn an_event_that_is_sent_again_is_there_once_and_another_under_its_id_is_a_conflict() {
+    let conflict = |refused: Result<usize, Failure>| {
+        let failure = refused.unwrap_err();
+        assert_eq!(failure.kind, ErrorKind::Conflict);
+        (
+            failure.message.contains("was another one"),
+            failure.details.get("head").cloned(),
+        )
+    };
+    let place = Place::new().await;
+    place
+        .send(None, &[(1, cell("a")), (4, cell("b"))])
+        .await
+        .unwrap();
+    // In one batch, and under a number that was passed over.
+    let twice = [(5, source("a", "1")), (5, source("a", "2"))];
+    assert_eq!(conflict(place.send(None, &twice).await), (true, None));
+    let twice = [(5, source("a", "1")), (5, source("a", "1"))];
+    assert_eq!(place.send(None, &twice).await.unwrap(), 1);
+    assert_eq!(
+        conflict(place.send(None, &[(3, cell("c"))]).await),
+        (false, None)
+    );
+    // What is long ago too, and after a start.
+    for number in 6..SEGMENT + 6 {
+        place
+            .send(None, &[(number, source("b", &number.to_string()))])
+            .await
+            .unwrap();
+    }
+    let place = place.restarted().await;
+    let head = place.book.snapshot().seq.get();
+    assert_eq!(
+        place
+            .send(None, &[(1, cell("a")), (4, cell("b"))])
+            .await
+            .unwrap(),
+        0
+    );
+    assert_eq!(
+        conflict(place.send(None, &[(1, cell("c"))]).await),
+        (true, None)
+    );
+    assert_eq!(
+        conflict(place.send(Some(head), &[(2, cell("c"))]).await),
+        (false, None)
+    );
+    // What is gone cannot be compared. A replica that sends it again is behind, and reads on.
+    place.book.compact().await.unwrap();
+    assert_eq!(
+        conflict(place.send(None, &[(1, cell("a"))]).await),
+        (false, None)
+    );
+    assert_eq!(
+        conflict(place.send(Some(0), &[(1, cell("a"))]).await),
+        (false, Some(head.into()))
+    );
+    assert_eq!(place.book.snapshot().seq.get(), head);
 }
