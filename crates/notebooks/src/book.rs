@@ -385,14 +385,15 @@ impl<S: Store> Book<S> {
     pub(crate) async fn compact(&self) -> Result<Compacted, Failure> {
         let Turn { log, ahead } = &mut *self.turn.lock().await;
         *ahead = None;
+        let before = log.bases().first().copied().unwrap_or_default();
         log.cut(&self.snapshot()).await?;
         self.drop_old(log).await?;
         self.read_from(log);
-        let info = self.info();
-        Ok(info.compacted.unwrap_or(Compacted {
-            through: 0,
-            events: 0,
-        }))
+        let through = log.bases().first().copied().unwrap_or_default();
+        Ok(Compacted {
+            through,
+            events: through - before,
+        })
     }
 
     /// Everything that is there of it goes.

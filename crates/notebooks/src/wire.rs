@@ -89,7 +89,7 @@ pub struct NotebookInfo {
 pub struct Compacted {
     /// The last event that was dropped.
     pub through: u64,
-    /// How many were, in all.
+    /// How many were: of a notebook in all, and in the answer to compacting it by that alone.
     pub events: u64,
 }
 

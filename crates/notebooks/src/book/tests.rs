@@ -291,6 +291,21 @@ async fn a_cell_gets_an_id_that_no_other_has_and_the_same_event_sent_again_is_ta
 }
 
 #[tokio::test]
+async fn compacting_says_what_it_dropped_and_the_notebook_what_was_dropped_in_all() {
+    let place = Place::new().await;
+    let dropped = |through, events| Compacted { through, events };
+    place.post("ada", json!([cell("a")])).await.unwrap();
+    assert_eq!(place.book.compact().await.unwrap(), dropped(1, 1));
+    place
+        .post("ada", json!([cell("b"), cell("c")]))
+        .await
+        .unwrap();
+    assert_eq!(place.book.compact().await.unwrap(), dropped(3, 2));
+    assert_eq!(place.book.compact().await.unwrap(), dropped(3, 0));
+    assert_eq!(place.book.info().compacted, Some(dropped(3, 3)));
+}
+
+#[tokio::test]
 async fn an_event_that_is_sent_again_is_there_once_and_another_under_its_id_is_a_conflict() {
     let conflict = |refused: Result<usize, Failure>| {
         let failure = refused.unwrap_err();
