@@ -18,3 +18,6 @@ pub use write::write;
 
 /// What is said about a cell of a type that Jupyter does not have: it is code with this.
 const OURS: &str = "ward";
+/// What of a cell is kept in a list where it would not go out as it came: the list is empty where the
+/// cell had no such thing.
+const LISTED: [&str; 3] = ["outputs", "execution_count", "metadata"];

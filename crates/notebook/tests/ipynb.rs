@@ -64,6 +64,45 @@ fn what_nobody_knows_is_kept_where_it_was() {
 }
 
 #[test]
+fn what_jupyter_would_not_have_written_goes_out_as_it_came() {
+    let text = r#"{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+        {"cell_type": "code", "id": "a", "metadata": {}, "source": [], "outputs": [], "execution_count": -1},
+        {"cell_type": "code", "id": "b", "metadata": {}, "source": [], "outputs": [], "execution_count": 1.0},
+        {"cell_type": "code", "id": "c", "metadata": {}, "source": [], "outputs": [], "execution_count": 123456789012345678901234567890},
+        {"cell_type": "code", "id": "d", "source": []},
+        {"cell_type": "raw", "id": "e", "metadata": {"ward": {"cell_type": "sql"}}, "source": []},
+        {"cell_type": "markdown", "id": "f", "metadata": {}, "source": [], "execution_count": null, "outputs": [{"output_type": "stream", "name": "stdout", "text": ["x"]}]},
+        {"cell_type": "markdown", "id": "g", "source": []},
+        {"cell_type": "heading", "id": "h", "metadata": {}, "source": [], "outputs": "none"}
+    ]}"#;
+    let (before, after) = text_round_trip(text);
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_cell_that_ran_goes_out_as_jupyter_writes_it_however_it_came() {
+    let mut notebook = opened(&file(json!([
+        {"cell_type": "code", "id": "a", "source": [], "execution_count": -1},
+    ])));
+    for event in [
+        json!({"kind": "execution.requested", "execution_id": "e", "cell_id": "a"}),
+        json!({"kind": "execution.assigned", "execution_id": "e", "session_id": "s"}),
+        json!({"kind": "execution.started", "execution_id": "e"}),
+        json!({"kind": "output.terminal", "execution_id": "e", "stream": "stdout", "text": "x"}),
+        json!({"kind": "execution.completed", "execution_id": "e", "outcome": "ok"}),
+    ] {
+        notebook.take(&serde_json::from_value(event).unwrap(), None);
+    }
+    let out = Value::Object(write(&notebook, &|_| None));
+    assert_eq!(
+        out["cells"][0],
+        json!({"cell_type": "code", "id": "a", "source": [], "execution_count": null, "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": ["x"]},
+        ]})
+    );
+}
+
+#[test]
 fn cells_without_ids_with_the_same_and_with_impossible_ones_get_usable_ones_and_keep_theirs() {
     let cell = |id: &str| json!({"cell_type": "raw", "id": id, "metadata": {}, "source": []});
     let twice = file(json!([

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::text::{joined, split};
-use super::{OURS, numbers, output};
+use super::{LISTED, OURS, numbers, output};
 use crate::cell::CellType;
 use crate::depth::MAX_DEPTH;
 use crate::event::{CellCreated, Imported, NotebookEvent, NotebookMade};
@@ -145,15 +145,8 @@ fn read_cell(
         extra.insert("id".to_owned(), id.clone());
     }
     taken.insert(cell_id.to_string());
-    events.push(NotebookEvent::CellCreated(CellCreated {
-        cell_id: cell_id.clone(),
-        cell_type,
-        place,
-        source: text,
-        metadata,
-        extra,
-    }));
-    let outputs = match cell.get("outputs") {
+    let runs = cell_type.runs();
+    let outputs = match cell.get("outputs").filter(|_| runs) {
         Some(Value::Array(outputs)) => {
             let outputs = outputs.iter().map(Value::as_object);
             let outputs: Option<Vec<_>> = outputs.collect();
@@ -162,7 +155,28 @@ fn read_cell(
         Some(_) => return Err(shape("outputs")),
         None => Vec::new(),
     };
-    let execution_count = cell.get("execution_count").and_then(Value::as_u64);
+    let count = cell.get("execution_count").filter(|_| runs);
+    let execution_count = count.and_then(Value::as_u64);
+    for name in LISTED {
+        let came = cell.get(name);
+        let goes_out_so = match name {
+            "metadata" => came.is_some(),
+            "execution_count" if runs => came == Some(&json!(execution_count)),
+            _ => came.is_some() == runs,
+        };
+        if !goes_out_so {
+            let came = came.into_iter().cloned();
+            extra.insert(name.to_owned(), came.collect());
+        }
+    }
+    events.push(NotebookEvent::CellCreated(CellCreated {
+        cell_id: cell_id.clone(),
+        cell_type,
+        place,
+        source: text,
+        metadata,
+        extra,
+    }));
     if !outputs.is_empty() || execution_count.is_some() {
         events.push(NotebookEvent::Imported(Imported {
             cell_id,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::text::{joined, split};
-use super::{OURS, output};
+use super::{LISTED, OURS, output};
 use crate::bundle::ArtifactRef;
 use crate::cell::{Cell, CellType};
 use crate::notebook::Notebook;
@@ -40,14 +40,31 @@ fn write_cell(cell: &Cell, minor: u64, resolve: &dyn Fn(&ArtifactRef) -> Option<
     if minor >= 5 && !file.contains_key("id") {
         file.insert("id".to_owned(), json!(cell.cell_id));
     }
-    if cell_type == "code" {
-        let outputs = cell.outputs.iter();
-        let outputs = outputs.map(|one| output::write(one, resolve));
-        file.insert("outputs".to_owned(), outputs.collect());
-        file.insert("execution_count".to_owned(), json!(cell.execution_count));
+    let is_code = cell_type == "code";
+    let outputs = cell.outputs.iter();
+    let outputs = outputs.map(|one| output::write(one, resolve));
+    let metadata = metadata(cell);
+    for name in LISTED {
+        let (is_untouched, own) = match name {
+            "metadata" => (metadata.is_empty(), Some(json!(metadata))),
+            "outputs" => (
+                cell.outputs.is_empty(),
+                is_code.then(|| outputs.clone().collect()),
+            ),
+            _ => (
+                cell.execution_id.is_none(),
+                is_code.then(|| json!(cell.execution_count)),
+            ),
+        };
+        let value = match file.remove(name) {
+            Some(Value::Array(came)) if is_untouched => came.into_iter().next(),
+            _ => own,
+        };
+        if let Some(value) = value {
+            file.insert(name.to_owned(), value);
+        }
     }
     file.insert("cell_type".to_owned(), cell_type);
-    file.insert("metadata".to_owned(), Value::Object(metadata(cell)));
     file.insert("source".to_owned(), source);
     Value::Object(file)
 }
@@ -67,7 +84,8 @@ fn metadata(cell: &Cell) -> Map<String, Value> {
             said.insert("cell_type".to_owned(), ours.into());
             metadata.insert(OURS.to_owned(), Value::Object(said));
         }
-        None if matches!(before, Some("sql" | "ai")) => {
+        // Only of code it would be taken for its type.
+        None if cell.cell_type == CellType::Code && matches!(before, Some("sql" | "ai")) => {
             said.remove("cell_type");
             match said.is_empty() {
                 true => drop(metadata.remove(OURS)),
