@@ -117,6 +117,7 @@ test("ward notebook run executes a file without a server, and loses nothing of i
   );
   assert.deepEqual(after.metadata.custom, before.metadata.custom);
   assert.equal(after.metadata.language_info.name, "python");
+  assert.deepEqual(after.metadata.kernelspec, { name: "python3", display_name: "Python 3 (ipykernel)", language: "python" });
   assert.match(joined(after.cells[1].outputs[0].data["text/html"]), /<table/);
   const png = after.cells[3].outputs.find((output) => output.data?.["image/png"]);
   assert.match(joined(png.data["image/png"]), /^iVBORw0KGgo/);
@@ -145,6 +146,17 @@ test("each end of ward notebook run has its own exit code", limit, async (t) => 
   long.child.kill("SIGINT");
   assert.equal((await long.done).code, 130);
   assert.deepEqual(await spawnedBy(at.home), []);
+});
+
+test("a file that cannot be written is told before any cell runs", limit, async (t) => {
+  const at = await place(t);
+  await writeFile(join(at.workspace, "in.ipynb"), JSON.stringify(file(ids([code("print('ran')")]))));
+  for (const [out, told] of [[".", /^ward: \. is a folder\. Name a file in it with --out, such as /m], ["new/", /^ward: new\/ is a folder\./m], ["none/out.ipynb", /^ward: .*none\/out\.ipynb cannot be written/m]]) {
+    const ended = await ward(t, at, ["notebook", "run", "in.ipynb", "--kernel", "echo", "--out", out]).done;
+    assert.deepEqual([ended.code, ended.stdout], [1, ""], ended.stderr);
+    assert.match(ended.stderr, told);
+    assert.doesNotMatch(ended.stderr, /cell/);
+  }
 });
 
 test("a cell that puts a link where the file is to go leads Ward nowhere", limit, async (t) => {

@@ -65,6 +65,12 @@ impl Kernels {
         }))
     }
 
+    /// Which kernel.
+    #[must_use]
+    pub fn spec(&self) -> &KernelSpec {
+        &self.0.options.spec
+    }
+
     /// Starts the kernel where none runs. What it says about its language is answered.
     pub async fn start(&self) -> Result<Value, KernelError> {
         let mut kernel = self.0.kernel.lock().await;

@@ -13,7 +13,7 @@ use notebook::{NotebookEvent, NotebookMetadata, ipynb};
 use protocol::ErrorKind;
 use protocol::gate::{Ask, Failed};
 use runtime_native::{
-    AgentOptions, Capabilities, HttpStore, KernelOptions, Kernels, NotebookStore as _,
+    AgentOptions, Capabilities, HttpStore, KernelOptions, KernelSpec, Kernels, NotebookStore as _,
     RuntimeAgent, Specs, echo, runtime_type,
 };
 use serde_json::{Map, Value, json};
@@ -283,7 +283,7 @@ impl Prepared {
                 language = kernels.start() => language?,
                 () = stop.cancelled() => return Ok(None),
             };
-            describe(store, &self.kernel, language);
+            describe(store, kernels.spec(), language);
             let kernels = kernels.clone();
             agent.on_execution(move |context| {
                 let kernels = kernels.clone();
@@ -316,17 +316,18 @@ impl Prepared {
 }
 
 /// Says what runs the notebook, where it does not say so itself.
-fn describe(store: &HttpStore<Way>, kernel: &str, language: Value) {
+fn describe(store: &HttpStore<Way>, used: &KernelSpec, language: Value) {
     let mut set = Map::new();
     store.look(|seen| {
         let known = &seen.state.metadata;
-        if !known.contains_key("language_info") {
-            set.insert("language_info".to_owned(), language.clone());
-        }
-        if !known.contains_key("kernelspec") {
-            let name = &language["name"];
-            let spec = json!({"name": kernel, "display_name": kernel, "language": name});
+        let named = known.get("kernelspec").map(|spec| &spec["name"]);
+        let is_another = named.is_none_or(|name| *name != used.name);
+        if is_another {
+            let spec = json!({"name": used.name, "display_name": used.display_name, "language": used.language});
             set.insert("kernelspec".to_owned(), spec);
+        }
+        if is_another || !known.contains_key("language_info") {
+            set.insert("language_info".to_owned(), language);
         }
     });
     if !set.is_empty() {
@@ -385,6 +386,13 @@ struct Out {
 
 impl Out {
     fn prepare(path: &Path) -> anyhow::Result<Self> {
+        if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            let folder = path.display();
+            bail!(
+                "{folder} is a folder. Name a file in it with --out, such as {}.",
+                path.join("done.ipynb").display()
+            );
+        }
         let path = std::path::absolute(path)?;
         let told = || format!("{} cannot be written", path.display());
         let folder = path.parent().with_context(told)?;
