@@ -6,6 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The longest media type.
+const LONGEST: usize = 127;
+
 /// One thing in several media types, such as `text/plain` and `image/png`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bundle {
@@ -61,4 +64,20 @@ impl Bundle {
             metadata: Map::new(),
         }
     }
+}
+
+/// Whether this can be a media type, with or without parameters.
+#[must_use]
+pub fn is_media_type(text: &str) -> bool {
+    let token = |part: &str| {
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        !part.is_empty() && part.bytes().all(good)
+    };
+    let printable = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    let essence = text.split(';').next().unwrap_or("").trim();
+    text.len() <= LONGEST
+        && text.bytes().all(printable)
+        && essence
+            .split_once('/')
+            .is_some_and(|(family, kind)| token(family) && token(kind))
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::bundle::ArtifactRef;
+use crate::bundle::{ArtifactRef, Bundle};
 pub use crate::carried::*;
 use crate::id::ExecutionId;
 use crate::upcast;
@@ -246,6 +246,17 @@ impl NotebookEvent {
 }
 
 impl NotebookEvent {
+    /// What it shows in media types, where it does.
+    #[must_use]
+    pub fn bundle(&self) -> Option<&Bundle> {
+        match self {
+            Self::Displayed(event) => Some(&event.bundle),
+            Self::DisplayUpdated(event) => Some(&event.bundle),
+            Self::ResultOutput(event) => Some(&event.bundle),
+            _ => None,
+        }
+    }
+
     /// What stands in the place of an output that cannot be kept; nothing for what is no output.
     #[must_use]
     pub fn instead(&self) -> Option<Self> {

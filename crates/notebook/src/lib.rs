@@ -35,7 +35,7 @@ mod source;
 pub mod upcast;
 
 pub use author::Author;
-pub use bundle::{ArtifactRef, Bundle, Media};
+pub use bundle::{ArtifactRef, Bundle, Media, is_media_type};
 pub use cell::{Cell, CellType};
 pub use comm::{BadComm, Comm, CommKind, MAX_COMM};
 pub use depth::{MAX_DEPTH, is_too_deep};

@@ -2,9 +2,9 @@
 
 use gate::Actor;
 use notebook::{
-    Author, ErrorOutput, ExecutionCompleted, ExecutionId, ExecutionState, Failed, MAX_DEPTH,
-    Notebook, NotebookEvent, Outcome, RuntimeSession, RuntimeTerminated, Runtimes, RuntimesChanged,
-    SessionId, SessionState, Termination,
+    Author, Bundle, ErrorOutput, ExecutionCompleted, ExecutionId, ExecutionState, Failed,
+    MAX_DEPTH, Media, Notebook, NotebookEvent, Outcome, RuntimeSession, RuntimeTerminated,
+    Runtimes, RuntimesChanged, SessionId, SessionState, Termination, is_media_type,
 };
 use protocol::{ErrorKind, Failure};
 
@@ -105,8 +105,29 @@ fn request(notebook: &Notebook, actor: &Actor, event: &NotebookEvent) -> Result<
     if let (Actor::Agent(_), NotebookEvent::RuntimeRestart(_)) = (actor, event) {
         return Err(refused(event, "All that a runtime knows is a person's"));
     }
-    let NotebookEvent::ExecutionRequested(wanted) = event else {
-        return Ok(());
+    let wanted = match event {
+        NotebookEvent::ExecutionRequested(wanted) => wanted,
+        NotebookEvent::ExecutionCancel(stop) => {
+            let id = &stop.execution_id;
+            return match notebook.execution(id) {
+                Some(_) => Ok(()),
+                None => Err(Failure::new(
+                    ErrorKind::Closed,
+                    format!("There is no run `{id}` in this notebook, or it was over long ago."),
+                )),
+            };
+        }
+        NotebookEvent::RuntimeRestart(restart) => {
+            let id = &restart.session_id;
+            return match notebook.session(id).is_some_and(RuntimeSession::is_active) {
+                true => Ok(()),
+                false => Err(Failure::new(
+                    ErrorKind::Closed,
+                    format!("There is no runtime session `{id}`, or it is over. Start a runtime."),
+                )),
+            };
+        }
+        _ => return Ok(()),
     };
     if let (Actor::Agent(agent), Some(role)) = (actor, &wanted.role)
         && *role != agent.role
@@ -202,6 +223,9 @@ fn run(
             format!("A question has at most {MAX_PROMPT} bytes."),
         ));
     }
+    if let Some(bundle) = event.bundle() {
+        can_be_shown(notebook, bundle)?;
+    }
     let fits = match (event, known.state) {
         (_, ExecutionState::Completed | ExecutionState::Failed | ExecutionState::Cancelled) => {
             return Err(Failure::new(
@@ -226,6 +250,24 @@ fn run(
         )
         .with("execution_id", id.as_str())),
     }
+}
+
+fn can_be_shown(notebook: &Notebook, bundle: &Bundle) -> Result<(), Failure> {
+    for (media_type, media) in &bundle.data {
+        let wrong = match media {
+            _ if !is_media_type(media_type) => {
+                let shown: String = media_type.escape_debug().take(80).collect();
+                format!("`{shown}` is no media type, such as text/plain.")
+            }
+            Media::Artifact(artifact) if !notebook.artifacts.contains_key(&artifact.digest) => {
+                let shown: String = artifact.digest.escape_debug().take(80).collect();
+                format!("There is no artifact `{shown}` in this notebook. Upload it first.")
+            }
+            Media::Inline(_) | Media::Artifact(_) => continue,
+        };
+        return Err(Failure::new(ErrorKind::InvalidParams, wrong).with("field", "bundle"));
+    }
+    Ok(())
 }
 
 /// What Ward says after an event, in the same breath.

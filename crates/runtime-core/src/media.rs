@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use notebook::{Bundle, MAX_DEPTH, Media, ipynb, is_too_deep};
+use notebook::{Bundle, MAX_DEPTH, Media, ipynb, is_media_type, is_too_deep};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The longest media type.
-const LONGEST: usize = 127;
 /// The most media types of one thing.
 const MOST: usize = 32;
 
@@ -167,19 +165,6 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
         .filter(|letter| !letter.is_ascii_whitespace())
         .collect();
     BASE64.decode(plain).ok()
-}
-
-fn is_media_type(text: &str) -> bool {
-    let token = |part: &str| {
-        let good = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
-        !part.is_empty() && part.bytes().all(good)
-    };
-    let printable = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
-    text.len() <= LONGEST
-        && text.bytes().all(printable)
-        && essence(text)
-            .split_once('/')
-            .is_some_and(|(family, kind)| token(family) && token(kind))
 }
 
 /// How many bytes a bundle holds inline.

@@ -291,6 +291,89 @@ async fn a_cell_gets_an_id_that_no_other_has_and_the_same_event_sent_again_is_ta
 }
 
 #[tokio::test]
+async fn what_is_not_there_is_neither_stopped_nor_begun_anew() {
+    let place = Place::new().await;
+    let ends = json!([
+        {"kind": "runtime.started", "session_id": "s", "runtime_id": "r", "runtime_type": "echo", "client_id": "ada", "capabilities": {}},
+        {"kind": "runtime.terminated", "session_id": "s", "reason": "shutdown"},
+    ]);
+    let ends = serde_json::from_value(ends).unwrap();
+    place.book.say(|_| ends).await.unwrap();
+    for (event, told) in [
+        (
+            json!({"kind": "execution.cancel", "execution_id": "e"}),
+            "There is no run `e` in this notebook, or it was over long ago.",
+        ),
+        (
+            json!({"kind": "runtime.restart", "session_id": "t"}),
+            "There is no runtime session `t`, or it is over. Start a runtime.",
+        ),
+        (
+            json!({"kind": "runtime.restart", "session_id": "s"}),
+            "There is no runtime session `s`, or it is over. Start a runtime.",
+        ),
+    ] {
+        let refused = place.post("ada", json!([event])).await.err().unwrap();
+        assert_eq!(
+            (refused.kind, refused.message.as_str()),
+            (ErrorKind::Closed, told)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_runtime_shows_media_types_and_artifacts_that_there_are() {
+    let place = Place::new().await;
+    place.post("ada", json!([cell("a")])).await.unwrap();
+    let digest = |letter: &str| format!("sha256:{}", letter.repeat(64));
+    let artifact = |letter| json!({"digest": digest(letter), "size": 1, "media_type": "image/png"});
+    let mut kept = artifact("a");
+    kept["kind"] = "artifact.added".into();
+    let runs = json!([
+        {"kind": "runtime.started", "session_id": "s", "runtime_id": "r", "runtime_type": "echo", "client_id": "ada", "capabilities": {}},
+        {"kind": "execution.requested", "execution_id": "e", "cell_id": "a"},
+        {"kind": "execution.assigned", "execution_id": "e", "session_id": "s"},
+        {"kind": "execution.started", "execution_id": "e"},
+        kept,
+    ]);
+    let runs = serde_json::from_value(runs).unwrap();
+    place.book.say(|_| runs).await.unwrap();
+    let (ada, session) = (
+        Actor::Person("ada".to_owned()),
+        SessionId::new("s").unwrap(),
+    );
+    let shows = async |media_type: &str, media: serde_json::Value| {
+        let bundle = json!({"data": {"text/plain": {"inline": "x"}, media_type: media}});
+        let event = json!({"kind": "output.display", "execution_id": "e", "bundle": bundle});
+        let asked = PostEvents {
+            events: serde_json::from_value(json!([event])).unwrap(),
+            ..PostEvents::default()
+        };
+        let taken = place.book.post(&ada, Some(&session), asked).await;
+        taken
+            .map(drop)
+            .map_err(|failure| (failure.kind, failure.message))
+    };
+    let wrong = |message: &str| Err((ErrorKind::InvalidParams, message.to_owned()));
+    assert_eq!(
+        shows("image/png", json!({"artifact": artifact("a")})).await,
+        Ok(())
+    );
+    let told = format!(
+        "There is no artifact `{}` in this notebook. Upload it first.",
+        digest("b")
+    );
+    assert_eq!(
+        shows("image/png", json!({"artifact": artifact("b")})).await,
+        wrong(&told)
+    );
+    assert_eq!(
+        shows("a picture", json!({"inline": "x"})).await,
+        wrong("`a picture` is no media type, such as text/plain.")
+    );
+}
+
+#[tokio::test]
 async fn compacting_says_what_it_dropped_and_the_notebook_what_was_dropped_in_all() {
     let place = Place::new().await;
     let dropped = |through, events| Compacted { through, events };
