@@ -374,6 +374,8 @@ test("a file comes in and goes out as it was, and artifacts are the notebook's a
   assert.equal((await it.ask("GET", `${book.at}/artifacts/..%2f..%2fward.db`)).status, 404);
   assert.equal((await it.ask("DELETE", `${book.at}/artifacts/${artifact.digest}`)).status, 200);
   assert.equal((await it.ask("GET", `${book.at}/artifacts/${artifact.digest}`)).status, 404);
+  const told = await it.tell("GET", `${book.at}/events?from=0`);
+  for (const kind of ["artifact.added", "artifact.removed"]) assert.equal((await told.until(is(kind))).data.actor, `person:${book.owner}`);
   assert.equal((await it.ask("DELETE", book.at)).status, 200);
   assert.equal((await it.ask("GET", book.at)).status, 404);
 });

@@ -263,12 +263,21 @@ impl<S: Store> Book<S> {
         &self,
         say: impl FnOnce(&Notebook) -> Vec<NotebookEvent>,
     ) -> Result<Taken, Failure> {
+        self.say_for(WARD, say).await
+    }
+
+    /// The same of what somebody did, and not Ward by itself.
+    pub(crate) async fn say_for(
+        &self,
+        actor: &str,
+        say: impl FnOnce(&Notebook) -> Vec<NotebookEvent>,
+    ) -> Result<Taken, Failure> {
         let mut turn = self.turn.lock().await;
         let (head, mut next) = self.ahead(&mut turn);
         let mut new = Vec::new();
         for event in say(&next) {
             let id = ward_id(&next);
-            new.push(take(&mut next, id, event, WARD));
+            new.push(take(&mut next, id, event, actor));
         }
         self.write(&mut turn, head, next, new).await
     }

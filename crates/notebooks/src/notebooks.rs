@@ -300,6 +300,7 @@ impl<S: Store> Notebooks<S> {
     /// Keeps bytes beside a notebook, and says so in it.
     pub async fn keep_artifact(
         &self,
+        actor: &Actor,
         book: &Book<S>,
         bytes: Vec<u8>,
         media_type: String,
@@ -311,9 +312,11 @@ impl<S: Store> Notebooks<S> {
             .keep(&book.id, kept, bytes, media_type, name)
             .await?;
         let added = artifact.clone();
-        book.say(|notebook| match notebook.artifacts.get(&added.digest) {
-            Some(known) if *known == added => Vec::new(),
-            Some(_) | None => vec![NotebookEvent::ArtifactAdded(added)],
+        book.say_for(&actor.name(), |notebook| {
+            match notebook.artifacts.get(&added.digest) {
+                Some(known) if *known == added => Vec::new(),
+                Some(_) | None => vec![NotebookEvent::ArtifactAdded(added)],
+            }
         })
         .await?;
         Ok(artifact)
@@ -322,11 +325,12 @@ impl<S: Store> Notebooks<S> {
     /// Keeps it no longer.
     pub async fn drop_artifact(
         &self,
+        actor: &Actor,
         book: &Book<S>,
         digest: &str,
     ) -> Result<ArtifactRef, Failure> {
         let mut known = None;
-        book.say(|notebook| {
+        book.say_for(&actor.name(), |notebook| {
             known = notebook.artifacts.get(digest).cloned();
             match &known {
                 Some(known) => vec![NotebookEvent::ArtifactRemoved(Removed {

@@ -440,7 +440,7 @@ pub(crate) async fn keep<S: Store>(
     let notebooks = app.notebooks.clone();
     let artifact = whole(async move {
         notebooks
-            .keep_artifact(&book, bytes, media_type, name)
+            .keep_artifact(&caller.actor, &book, bytes, media_type, name)
             .await
     })
     .await?;
@@ -481,7 +481,8 @@ pub(crate) async fn drop_artifact<S: Store>(
 ) -> Result<Response, HttpFailure> {
     let book = app.notebooks.book(&caller.actor, &id).await?;
     let notebooks = app.notebooks.clone();
-    let gone = whole(async move { notebooks.drop_artifact(&book, &digest).await }).await?;
+    let gone = async move { notebooks.drop_artifact(&caller.actor, &book, &digest).await };
+    let gone = whole(gone).await?;
     Ok(ok(&gone))
 }
 
