@@ -55,6 +55,18 @@ test("a cell whose error is not Unicode fails, and the next one runs", limit, as
   assert.equal(last.run.state, "completed", JSON.stringify(last.run));
 });
 
+test("a message that is not signed is passed over, which is logged now and then", limit, async (t) => {
+  const forge = "s = get_ipython().kernel.session\nkey, s.key = s.key, b'another'\nfor _ in range(100): s.send(get_ipython().kernel.iopub_socket, 'stream', {'name': 'stdout', 'text': 'forged'}, parent=get_ipython().parent_header)\ns.key = key\nprint('ran')";
+  const it = await book(t, [code(forge)]);
+  const agent = it.agent("python");
+  await it.ready();
+  const { run, cell } = await it.over(await it.want("c0"));
+  assert.equal(run.state, "completed", JSON.stringify(run));
+  assert.deepEqual(cell.outputs, [{ type: "terminal", stream: "stdout", text: "ran\n" }]);
+  const told = agent.out.stderr.match(/not signed as it should be, and is passed over/g);
+  assert.equal(told?.length, 7, agent.out.stderr);
+});
+
 test("an agent with somebody else's id is refused, and one without says what is missing", limit, async (t) => {
   const it = await book(t, [code("1")]);
   const forged = ward(t, it, ["notebook", "agent", "--notebook", it.path.split("/")[2], "--client-id", "eve", "--kernel", "echo", "--url", it.url]);

@@ -184,14 +184,16 @@ struct Passing {
 }
 
 impl Passing {
-    /// Passes on what comes. A message that is not signed as it should be is passed over; of one that
-    /// cannot be read, that it came is told where a run may wait for it.
+    /// Passes on what comes. A message that is not signed as it should be is passed over, and that is
+    /// logged, the more seldom the more there are; of one that cannot be read, that it came is told
+    /// where a run may wait for it.
     async fn pass<S: zeromq::SocketRecv>(
         &self,
         socket: &mut Connection<S>,
         which: Socket,
         came: fn(Heard) -> Came,
     ) {
+        let mut unsigned = 0_u64;
         loop {
             let came_in = match socket.socket.recv().await {
                 Ok(came_in) => came_in,
@@ -203,7 +205,10 @@ impl Passing {
             let signed = match RawMessage::from_multipart(came_in, &socket.mac) {
                 Ok(signed) => signed,
                 Err(error) => {
-                    tracing::debug!(%error, "a kernel's message is not signed");
+                    unsigned += 1;
+                    if unsigned.is_power_of_two() {
+                        tracing::warn!(%error, socket = ?which, so_far = unsigned, "a kernel's message is not signed as it should be, and is passed over");
+                    }
                     continue;
                 }
             };
