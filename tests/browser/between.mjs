@@ -2,6 +2,7 @@
 
 import { EventEmitter, once } from "node:events";
 import { createServer, request } from "node:http";
+import { connect } from "node:net";
 
 /** A proxy in front of a Ward. `holds(request, body)` says what never arrives; `told` emits `held` then;
  *  `cut()` and `mend()` are the line. */
@@ -10,7 +11,6 @@ export async function between(t, it) {
   const line = { asked: [], holds: () => false, open: new Set(), told: new EventEmitter() };
   let whole = true;
   const server = createServer(async (asked, answer) => {
-    if (!whole) return void asked.socket.destroy();
     line.asked.push(`${asked.method} ${asked.url}`);
     const pieces = [];
     asked.on("error", () => {});
@@ -28,7 +28,17 @@ export async function between(t, it) {
     answer.on("close", () => passed.destroy());
     passed.end(body);
   });
+  server.on("upgrade", (asked, socket) => {
+    line.asked.push(`${asked.method} ${asked.url}`);
+    const headers = { ...asked.headers, host: ward.host, origin: ward.origin };
+    const passed = connect(ward.port, ward.hostname, () => {
+      passed.write([`GET ${asked.url} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), "", ""].join("\r\n"));
+      socket.pipe(passed).pipe(socket);
+    });
+    for (const [one, other] of [[socket, passed], [passed, socket]]) one.on("error", () => {}).on("close", () => other.destroy());
+  });
   server.on("connection", (socket) => {
+    if (!whole) return void socket.destroy();
     line.open.add(socket);
     socket.on("close", () => line.open.delete(socket));
   });

@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { after, test } from "node:test";
 import { between } from "./between.mjs";
-import { closeBrowser, limit, open, serve, shot, watched } from "./ward.mjs";
+import { closeBrowser, idle, limit, open, say, serve, shot, watched } from "./ward.mjs";
 
 after(closeBrowser);
 
@@ -91,7 +91,7 @@ test("a cell is written and run on the page's own runtime: one store and one con
   const book = await notebook(it);
   const { page } = await open(t, it);
   const followed = [];
-  page.on("request", (request) => new URL(request.url()).pathname === `${book.at}/events` && request.method() === "GET" && followed.push(request.url()));
+  page.on("websocket", (socket) => socket.on("framesent", ({ payload }) => payload.includes(`"${book.at}/events`) && followed.push(socket)));
   await page.getByRole("link", { name: "Notebooks" }).click();
   await page.getByRole("link", { name: "Sums" }).click();
   await page.getByRole("region", { name: "Notebook" }).waitFor();
@@ -168,6 +168,42 @@ test("two tabs see each other's edits while both type, and the runtime goes from
   await start(one, "Take over in this page");
   await two.locator('[data-ending="displaced"]').waitFor();
   await book.until(({ sessions }) => sessions.filter((session) => session.state !== "terminated").length === 1);
+});
+
+test("ten tabs of one browser follow, edit and run, and each sees what the others did", limit, async (t) => {
+  const it = await serve(t);
+  const book = await notebook(it, "", "", "", "");
+  const other = await notebook(it, "", "", "", "");
+  const { context, page: chat } = await open(t, it);
+  const tabs = [];
+  for (const one of [book, book, book, book, other, other, other, other]) {
+    const tab = await watched(t, context);
+    await show(tab, it, one);
+    await saved(tab);
+    tabs.push(tab);
+  }
+  const second = await watched(t, context);
+  await second.goto(`${it.url}/`);
+  await second.getByRole("textbox", { name: "Message" }).waitFor();
+  await start(tabs[0]);
+  await start(tabs[4]);
+  for (const [index, tab] of tabs.entries()) {
+    const number = (index % 4) + 1;
+    const sees = tabs[index < 4 ? (index + 1) % 4 : 4 + ((index + 1) % 4)];
+    await source(tab, number).pressSequentially(`tab ${index}`);
+    await source(tab, number).press("Control+Enter");
+    await says(sees, number, `Echo: tab ${index}`);
+    await saved(tab);
+  }
+
+  // Beside them, a conversation that is in two tabs too.
+  await say(chat, "read README.md");
+  await idle(chat);
+  await second.goto(chat.url());
+  await idle(second);
+  await say(second, "list the files");
+  await chat.locator(".me-row").nth(1).waitFor();
+  await idle(chat);
 });
 
 test("a runtime elsewhere displaces the page's, runs what the page asks for, and gives way again", limit, async (t) => {

@@ -128,6 +128,8 @@ export async function open(t, it, options = {}) {
 /** The page as it lies in ui/dist (WARD_PAGE), without building Ward anew; its policy is Ward's. */
 async function fromDisk(context) {
   const dist = process.env.WARD_PAGE;
+  // The browser does not know that what is given here came from this machine.
+  await context.grantPermissions(["local-network-access"]);
   const kinds = { js: "text/javascript", css: "text/css", svg: "image/svg+xml", wasm: "application/wasm" };
   await context.route((asked) => asked.pathname.startsWith("/assets/"), async (route) => {
     const name = new URL(route.request().url()).pathname.slice("/assets/".length);
@@ -152,7 +154,7 @@ export async function watched(t, context) {
     const text = message.text();
     if (message.type() !== "error") return;
     // What a test does on purpose: a Ward that was killed, a question that was answered already.
-    if (/Failed to load resource|ERR_CONNECTION|ERR_INCOMPLETE|net::ERR/.test(text)) return;
+    if (/Failed to load resource|ERR_CONNECTION|ERR_INCOMPLETE|net::ERR|^WebSocket connection to/.test(text)) return;
     page.wrong.push(`console: ${text}`);
   });
   page.on("dialog", (dialog) => {

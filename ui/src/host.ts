@@ -1,6 +1,8 @@
 // Where the page lives: a browser tab that Ward serves, or an editor's webview. Everything that
 // differs between the two is here.
 
+import { sameOrigin } from "@ward/runtime-browser/ask";
+
 export interface Host {
   kind: "browser" | "webview";
   /** Where Ward answers, without a slash at the end; empty where the page came from it. */
@@ -38,6 +40,7 @@ export const host: Host = find();
 
 /** Asks Ward, as this host does. */
 export function ask(path: string, init: RequestInit = {}): Promise<Response> {
+  if (host.kind === "browser") return sameOrigin(path, init);
   const headers = new Headers(init.headers);
   if (host.token) headers.set("authorization", `Bearer ${host.token}`);
   return fetch(host.base + path, { ...init, headers, credentials: host.token ? "omit" : "same-origin", cache: "no-store" });

@@ -219,6 +219,52 @@ impl From<PostAnswer> for AnswerParams {
     }
 }
 
+/// What a client says over the websocket of `GET /events`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Wish {
+    /// Tell what `GET` of this path tells.
+    Follow {
+        /// The client's own number for it, which it uses once.
+        id: u64,
+        /// An operation's that tells events, with its query.
+        path: String,
+        /// The number of the last event that is known, as in `Last-Event-ID`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<u64>,
+    },
+    /// Tell no more of it.
+    Stop {
+        /// Of which.
+        id: u64,
+    },
+}
+
+/// What a client is told over the websocket of `GET /events`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// How it was answered. Where that is no success, the failure follows.
+    Answered {
+        /// To what.
+        id: u64,
+        /// The status.
+        status: u16,
+    },
+    /// The next piece of the answer: server-sent events, whole ones.
+    Piece {
+        /// Of which.
+        id: u64,
+        /// As it would have been answered to a `GET`.
+        data: String,
+    },
+    /// Nothing more comes of it.
+    Ended {
+        /// Of which.
+        id: u64,
+    },
+}
+
 /// Data of [`EVENT_HELLO`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {

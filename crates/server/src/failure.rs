@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::http::header::{ALLOW, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use protocol::gate::Failed;
@@ -45,9 +45,6 @@ impl IntoResponse for HttpFailure {
         let headers = response.headers_mut();
         if kind == ErrorKind::Unauthorized {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        if kind == ErrorKind::UpgradeRequired {
-            headers.insert(UPGRADE, HeaderValue::from_static(protocol::http::UPGRADE));
         }
         if let Some(pause) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(pause.as_secs().max(1)));

@@ -35,6 +35,7 @@ mod operations;
 mod origin;
 mod routes;
 mod sse;
+mod upgrade;
 mod user;
 
 use std::net::SocketAddr;
@@ -52,6 +53,7 @@ use store::Store;
 use crate::app::App;
 use crate::auth::{Logins, Tokens, TokensError};
 use crate::entrance::Entrance;
+use crate::operations::Operation;
 pub use listen::{Socket, serve, serve_unix};
 
 /// What Ward says about itself.
@@ -122,7 +124,7 @@ impl Server {
             Arc::clone(&logins),
         ));
         Self {
-            router: router(app),
+            router: router(&app),
             tokens,
             logins,
             address,
@@ -158,26 +160,39 @@ pub fn openapi<S: Store>(version: &str) -> serde_json::Value {
     openapi::document(version, operations::all::<S>())
 }
 
-fn router<S: Store>(app: Arc<App<S>>) -> Router {
-    let mut router = Router::new();
-    for operation in operations::all::<S>() {
-        let state = (Arc::clone(&app), operation.who, operation.runtimes);
-        let admit = middleware::from_fn_with_state(state, auth::admit::<S>);
-        router = router.route(operation.path, operation.handler.route_layer(admit));
-    }
-    let editors = app.broker.layer(auth::for_editors(&app));
+fn router<S: Store>(app: &Arc<App<S>>) -> Router {
+    let editors = app.broker.layer(auth::for_editors(app));
     let entrance = Arc::new(Entrance {
         names: host::Names::of(app.address),
         broker: app.broker.clone(),
     });
-    router
-        .fallback(failure::no_such_address)
-        .method_not_allowed_fallback(failure::no_such_method)
-        .with_state(app)
+    routes(app, operations::all())
         .layer(editors)
         // The last is the first that a request meets.
         .layer(middleware::from_fn_with_state(
             entrance,
             entrance::pass::<S>,
         ))
+}
+
+/// The operations that tell events, for who follows several over one connection.
+fn streams<S: Store>(app: &Arc<App<S>>) -> Router {
+    let all = operations::all().into_iter();
+    routes(app, all.filter(|operation| operation.events))
+}
+
+fn routes<S: Store>(
+    app: &Arc<App<S>>,
+    operations: impl IntoIterator<Item = Operation<S>>,
+) -> Router {
+    let mut router = Router::new();
+    for operation in operations {
+        let state = (Arc::clone(app), operation.who, operation.runtimes);
+        let admit = middleware::from_fn_with_state(state, auth::admit::<S>);
+        router = router.route(operation.path, operation.handler.route_layer(admit));
+    }
+    router
+        .fallback(failure::no_such_address)
+        .method_not_allowed_fallback(failure::no_such_method)
+        .with_state(Arc::clone(app))
 }

@@ -33,8 +33,8 @@ use crate::assets;
 use crate::auth::{Runtimes, Who};
 use crate::openapi;
 use crate::routes::{
-    actions, approvals, door, frame, grants, health, inbox, ledger, login, notebooks, page, roles,
-    runtimes, sessions, undo,
+    actions, approvals, door, events, frame, grants, health, inbox, ledger, login, notebooks, page,
+    roles, runtimes, sessions, undo,
 };
 use crate::sse;
 
@@ -350,6 +350,10 @@ pub(crate) fn all<S: Store>() -> Vec<Operation<S>> {
         delete("/notebooks/{id}/artifacts/{digest}", "deleteArtifact", Persons, notebooks::drop_artifact::<S>)
             .summary("Keep an artifact no longer")
             .json::<ArtifactRef>(200, "It is gone"),
+        get("/events", "followEvents", Actors, events::open::<S>)
+            .summary("A websocket over which any of the operations that tell events are followed together: `{\"follow\": {id, path, after?}}` and `{\"stop\": {id}}` are said, `{\"answered\": {id, status}}`, `{\"piece\": {id, data}}` and `{\"ended\": {id}}` are told")
+            .answer(101, "From here on, a websocket", Content::Nothing)
+            .fails(&[426, 503]),
         get("/gate", "openGate", Actors, door::open::<S>)
             .summary("JSON-RPC with the gate, over a connection that is upgraded to `ward-gate`")
             .query::<door::Query>()

@@ -32,7 +32,7 @@ const PAGE: usize = 32;
 const AHEAD: usize = 8;
 /// How often a comment shows that the connection is alive.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
-const LAST: HeaderName = HeaderName::from_static("last-event-id");
+pub(crate) const LAST: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Query of every operation that tells events.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -83,7 +83,7 @@ export default function Terminal({ call, id }: { call: Call; id: string | undefi
             },
           });
         };
-        // Of many terminals only those in sight are followed: a browser has few connections for one host.
+        // Of many terminals only those in sight are followed: how much one person follows at once has a limit.
         const watch = new IntersectionObserver(([entry]) => {
           if (entry?.isIntersecting) begin();
           else if (!over) {

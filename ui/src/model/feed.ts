@@ -70,7 +70,7 @@ export function open(id: string | undefined): void {
       },
     });
   };
-  // A tab that nobody looks at gives its connection back: a browser has few of them for one host.
+  // A tab that nobody looks at follows nothing: how much one person follows at once has a limit.
   const turn = () => {
     if (document.hidden) {
       stop?.();

@@ -74,8 +74,8 @@ export async function answer(
   resolved(await api.answer(approval.id, { decision, scope, digest: approval.digest, ...more }));
 }
 
-/** Follows what waits. Of all tabs in the background one does, and tells the others: a browser has
- *  few connections for one host. */
+/** Follows what waits. Of all tabs in the background one does, and tells the others: how much
+ *  one person follows at once has a limit. */
 export function watchInbox(): () => void {
   let stop: (() => void) | undefined;
   let letGo: (() => void) | undefined;

@@ -4,14 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CONNECTION, HeaderName, UPGRADE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
-use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use protocol::ErrorKind;
+use protocol::http::UPGRADE;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::Store;
@@ -21,6 +17,7 @@ use crate::auth::Caller;
 use crate::connection::Connection;
 use crate::extract::Params;
 use crate::failure::HttpFailure;
+use crate::upgrade;
 
 /// Query of `GET /gate`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -38,13 +35,9 @@ pub(crate) async fn open<S: Store>(
     Params(query): Params<Query>,
     mut request: Request,
 ) -> Result<Response, HttpFailure> {
-    let headers = request.headers();
-    let asked =
-        says(headers, &CONNECTION, "upgrade") && says(headers, &UPGRADE, protocol::http::UPGRADE);
-    let upgrade = request.extensions_mut().remove::<OnUpgrade>();
-    let (true, Some(upgrade)) = (asked, upgrade) else {
-        return Err(HttpFailure::new(
-            ErrorKind::UpgradeRequired,
+    let Some(upgrade) = upgrade::asked(&mut request, UPGRADE) else {
+        return Ok(upgrade::required(
+            UPGRADE,
             "The gate speaks JSON-RPC here. Send `Connection: upgrade` and `Upgrade: ward-gate`.",
         ));
     };
@@ -74,19 +67,5 @@ pub(crate) async fn open<S: Store>(
         }
         drop(hold);
     });
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(UPGRADE, HeaderValue::from_static(protocol::http::UPGRADE));
-    Ok(response)
-}
-
-fn says(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    headers
-        .get_all(name)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|value| value.trim().eq_ignore_ascii_case(word))
+    Ok(upgrade::switching(UPGRADE))
 }

@@ -3,6 +3,7 @@
 pub(crate) mod actions;
 pub(crate) mod approvals;
 pub(crate) mod door;
+pub(crate) mod events;
 pub(crate) mod frame;
 pub(crate) mod grants;
 pub(crate) mod health;

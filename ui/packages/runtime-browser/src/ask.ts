@@ -1,10 +1,17 @@
 // The page's way to Ward.
 
+import { line } from "./line.js";
+
 /** Asks Ward for a path, as the page does: with its cookie or its token. */
 export type Ask = (path: string, init?: RequestInit) => Promise<Response>;
 
-/** As a page that came from Ward itself does. */
-export const sameOrigin: Ask = (path, init) => fetch(path, { ...init, credentials: "same-origin", cache: "no-store" });
+/** As a page that came from Ward itself does; what is followed goes over the tab's websocket. */
+export const sameOrigin: Ask = async (path, init) => {
+  const headers = new Headers(init?.headers);
+  const shared = headers.get("accept") === "text/event-stream" ? await line() : undefined;
+  if (shared) return shared.follow(path, headers.get("last-event-id"), init?.signal);
+  return fetch(path, { ...init, credentials: "same-origin", cache: "no-store" });
+};
 
 /** Ward's sentence about what failed. */
 export async function sentence(response: Response): Promise<string> {

@@ -317,7 +317,7 @@ export class NotebookStore {
 
   private readonly hide = () => void this.replica.flush();
 
-  /** A tab that nobody looks at gives its connection back: a browser has few of them for one host. */
+  /** A tab that nobody looks at follows nothing: how much one person follows at once has a limit. */
   private readonly turn = () => {
     if (this.rests()) {
       if (this.line === "open") this.attempt?.abort();
