@@ -427,6 +427,67 @@ test("a page that is loaded again goes on with its session, and what it was cut 
   await says(page, 1, "Echo: x");
 });
 
+test("a page's runtime that is displaced in mid-run says so, also where its words are refused before it is told", limit, async (t) => {
+  const it = await serve(t);
+  const book = await notebook(it, "x");
+  const { page } = await open(t, it);
+  let holds = false;
+  const held = [];
+  await page.routeWebSocket("**/events", (socket) => {
+    const ward = socket.connectToServer();
+    ward.onMessage((message) => (holds ? held.push(() => socket.send(message)) : socket.send(message)));
+  });
+  await show(page, it, book);
+  await start(page);
+  await runtime(page, "browser-echo");
+  await saved(page);
+  // What it says of its run waits until it has no leave to say it; and so does that it has none.
+  const waits = new Promise((resolve) => {
+    void page.route(`**${book.at}/events`, (route) => (!holds && route.request().postData().includes('"output.') ? resolve(route) : route.fallback()));
+  });
+  await page.getByRole("button", { name: "Run cell 1" }).click();
+  const said = await waits;
+  holds = true;
+  await outside(it, book);
+  let refused = 0;
+  // With others, and then alone.
+  const twice = page.waitForResponse((response) => response.status() === 403 && ++refused === 2);
+  await said.continue();
+  await twice;
+  holds = false;
+  for (const tell of held) tell();
+  await page.locator('[data-ending="displaced"]').waitFor();
+});
+
+test("what is refused is let go of once and said, and what nobody looked at is tried again, ever later", limit, async (t) => {
+  const it = await serve(t);
+  const book = await notebook(it, "x");
+  const { page } = await open(t, it);
+  await show(page, it, book);
+  await saved(page);
+  let kind = "forbidden";
+  let asked = [];
+  await page.route(`**${book.at}/events`, (route) => {
+    asked.push(Date.now());
+    return route.fulfill({ status: 403, json: { error: "Not now.", code: 403, kind } });
+  });
+  await source(page, 1).click();
+  await page.keyboard.type("yz");
+  await page.getByText("A change was not taken: Not now.").first().waitFor();
+  await saved(page);
+  assert.equal(await text(page, 1), "x");
+  assert.ok(asked.length <= 4, `${asked.length} for two changes`);
+
+  kind = "wrong_origin";
+  asked = [];
+  await page.keyboard.type("y");
+  await page.waitForResponse(() => asked.length === 3);
+  assert.ok(asked[1] - asked[0] > 900 && asked[2] - asked[1] > 1900, `${asked}`);
+  await page.unroute(`**${book.at}/events`);
+  await saved(page);
+  assert.match(textOf(await book.state(), "a"), /^(xy|yx)$/);
+});
+
 test("HTML that a cell made is shown apart: it runs nothing, fetches nothing and reaches nothing of the page", limit, async (t) => {
   const it = await serve(t);
   const book = await notebook(it, "x");

@@ -42,7 +42,9 @@ pub struct Answer {
 pub struct Outgoing {
     /// Where the notebook has to be.
     pub expected: Seq,
-    /// How many events.
+    /// The first of the events.
+    pub first: Option<EventId>,
+    /// How many there are.
     pub count: usize,
     /// The runtime session that said some of them.
     pub session: Option<SessionId>,
@@ -240,6 +242,7 @@ impl Book {
         }
         Some(Outgoing {
             expected,
+            first: entries.first().map(|entry| entry.id.clone()),
             count: sent.len(),
             token: session.and_then(|session| self.tokens.get(session).cloned()),
             session: session.cloned(),
@@ -261,11 +264,13 @@ impl Book {
             }
             // Signed out, gone or busy: nothing of what was written is refused by that.
             401 | 404 | 408 | 410 | 425 | 429 | 500.. => return false,
+            // So it is where nobody looked at the events: not Ward, or for another host's page.
+            403 if body["kind"] != "forbidden" => return false,
             409 if body["head"].is_u64() => {
                 let head = body["head"].as_u64().map(Seq::new).unwrap_or_default();
                 self.feed(Input::Behind { head });
             }
-            409 if self.is_over(body) => {}
+            409 if self.drop_run(body) => {}
             // One of them is refused: which one shows when each goes alone.
             _ if outgoing.count > 1 => {
                 self.alone = outgoing.count;
@@ -279,7 +284,7 @@ impl Book {
     }
 
     /// Where a run is over, what was still to be said of it is for nobody.
-    fn is_over(&mut self, body: &Value) -> bool {
+    fn drop_run(&mut self, body: &Value) -> bool {
         let Some(over) = body["execution_id"].as_str() else {
             return false;
         };
@@ -293,11 +298,14 @@ impl Book {
         )
     }
 
-    /// Puts in the place of the first pending event, which was refused, that it was dropped. Whether
-    /// it is the output of a runtime.
+    /// Puts in the place of an event that was refused that it was dropped. Whether it is the output
+    /// of a runtime.
     fn drop_output(&mut self, outgoing: &Outgoing) -> bool {
         let mut pending: Vec<_> = self.replica.pending().cloned().collect();
-        let first = pending.first_mut().filter(|_| outgoing.session.is_some());
+        let first = pending
+            .iter_mut()
+            .find(|entry| Some(&entry.id) == outgoing.first.as_ref())
+            .filter(|_| outgoing.session.is_some());
         let Some((first, dropped)) = first.and_then(|one| one.event.instead().map(|it| (one, it)))
         else {
             return false;
@@ -314,7 +322,10 @@ impl Book {
         let gone = match &outgoing.session {
             // Its session is not its own any more, so nothing else that it said will be taken.
             Some(session) => {
-                self.lost.insert(session.clone(), why.to_owned());
+                // Where the notebook says why, whoever has the session reads it there.
+                if !self.is_over(session) {
+                    self.lost.insert(session.clone(), why.to_owned());
+                }
                 let said_by = self.said_by.clone();
                 let writer = self.writer.clone();
                 self.let_go(
@@ -324,10 +335,10 @@ impl Book {
                     None,
                 )
             }
-            None => {
-                let first = self.replica.pending().next().map(|entry| entry.id.clone());
-                self.let_go(|entry| Some(&entry.id) == first.as_ref(), Some(why))
-            }
+            None => self.let_go(
+                |entry| Some(&entry.id) == outgoing.first.as_ref(),
+                Some(why),
+            ),
         };
         if !gone {
             self.feed(Input::Retry);
@@ -403,6 +414,13 @@ impl Book {
     #[must_use]
     pub fn lost(&self, session: &SessionId) -> Option<&str> {
         self.lost.get(session).map(String::as_str)
+    }
+
+    /// Whether the notebook says that a session is over.
+    #[must_use]
+    pub fn is_over(&self, session: &SessionId) -> bool {
+        let session = self.replica.confirmed().state.session(session);
+        session.is_some_and(|session| !session.is_active())
     }
 
     fn feed(&mut self, input: Input<NotebookEvent>) {

@@ -20,12 +20,15 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::artifacts::Beside;
-use crate::book::Book;
+use crate::book::{Answer, Book, Outgoing};
 use crate::failure::{failure, unreadable};
 use crate::wire::{Asked, Came, Wire};
 
-/// How long to wait before Ward is asked again.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How long to wait before Ward is asked again, at first and at most.
+const SOON: Duration = Duration::from_secs(1);
+const LATE: Duration = Duration::from_secs(5);
+/// How long the notebook has to say why a session is over that Ward takes nothing of any more.
+const REASON: Duration = Duration::from_secs(5);
 /// How long what others did may wait until it is kept: it can be had again.
 const LATER: Duration = Duration::from_millis(500);
 
@@ -295,6 +298,7 @@ impl Shared {
 
     async fn drive(&self) {
         let mut due = self.due.subscribe();
+        let mut pause = SOON;
         while !self.closed.get() {
             let wants = self.book.borrow_mut().next_push();
             let Some(outgoing) = wants else {
@@ -312,18 +316,36 @@ impl Shared {
                 content_type: Some("application/json"),
                 body: Some(outgoing.body.as_bytes()),
             };
-            let came = self.wire.ask(asked).await;
-            let done = came.is_ok_and(|came| {
-                let answer = came.answer();
-                self.book.borrow_mut().answered(&outgoing, &answer)
-            });
-            if !done {
-                self.wire.wait(AGAIN).await;
+            let done = match self.wire.ask(asked).await {
+                Ok(came) => self.answered(&outgoing, &came.answer()).await,
+                Err(_) => false,
+            };
+            if done {
+                pause = SOON;
+            } else {
+                self.wire.wait(pause).await;
+                pause = (pause * 2).min(LATE);
                 self.book.borrow_mut().again();
             }
             self.confirm();
             self.wire.changed();
         }
+    }
+
+    async fn answered(&self, outgoing: &Outgoing, answer: &Answer) -> bool {
+        if let (403, 1, Some(session)) = (answer.status, outgoing.count, &outgoing.session) {
+            tokio::select! {
+                () = self.over(session) => {}
+                () = self.wire.wait(REASON) => {}
+            }
+        }
+        self.book.borrow_mut().answered(outgoing, answer)
+    }
+
+    /// Ready when the notebook says that a session is over.
+    async fn over(&self, session: &SessionId) {
+        let mut changed = self.changed.subscribe();
+        while !self.book.borrow().is_over(session) && changed.changed().await.is_ok() {}
     }
 
     async fn keep_up(&self) {

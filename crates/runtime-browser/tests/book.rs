@@ -153,10 +153,10 @@ fn of_several_events_only_the_one_that_ward_refuses_is_lost_and_the_page_is_told
 }
 
 #[test]
-fn signed_out_gone_and_busy_lose_nothing() {
+fn signed_out_gone_busy_and_not_looked_at_lose_nothing() {
     let mut book = connected();
     book.write(titled("kept")).unwrap();
-    for status in [401, 404, 410, 429, 500, 503] {
+    for status in [401, 403, 404, 410, 429, 500, 503] {
         let push = book.next_push().unwrap();
         assert!(
             !book.answered(&push, &answer(status, Value::Null)),
@@ -166,6 +166,39 @@ fn signed_out_gone_and_busy_lose_nothing() {
     }
     assert_eq!(book.pending().count(), 1);
     assert!(book.take_refused().is_empty());
+}
+
+#[test]
+fn what_is_refused_is_what_was_sent_whatever_was_let_go_of_meanwhile() {
+    let mut book = connected();
+    book.write(wanted("r1")).unwrap();
+    let push = book.next_push().unwrap();
+    book.write(titled("kept")).unwrap();
+    book.disconnect();
+    assert_eq!(book.take_refused().len(), 1, "the wish is not sent later");
+    let no = answer(403, json!({ "error": "No.", "kind": "forbidden" }));
+    assert!(book.answered(&push, &no));
+    assert_eq!(book.pending().count(), 1);
+    assert!(book.take_refused().is_empty());
+}
+
+#[test]
+fn a_session_that_the_notebook_says_is_over_is_not_lost_besides() {
+    let mut book = connected();
+    let over = session("s1");
+    book.set_token(over.clone(), "token".into());
+    let started = json!({ "kind": "runtime.started", "session_id": "s1", "runtime_id": "r", "runtime_type": "echo", "client_id": "ada", "capabilities": {} });
+    let ended = json!({ "kind": "runtime.terminated", "session_id": "s1", "reason": "displaced" });
+    let [started, ended] = [started, ended].map(|event| serde_json::from_value(event).unwrap());
+    assert!(book.told(vec![told(1, "ward", 1, &started)]));
+    book.say(&over, printed("r1", "a"));
+    let push = book.next_push().unwrap();
+    assert!(!book.is_over(&over));
+    assert!(book.told(vec![told(2, "ward", 2, &ended)]));
+    assert!(book.is_over(&over));
+    let no = answer(403, json!({ "error": "Not yours.", "kind": "forbidden" }));
+    assert!(book.answered(&push, &no));
+    assert_eq!((book.lost(&over), book.pending().count()), (None, 0));
 }
 
 #[test]

@@ -137,7 +137,7 @@ function Saved({ seen }: { seen: Snapshot }) {
   const [tone, words] =
     seen.line === "gone" ? ["full", `This notebook is not to be had any more. ${seen.trouble ?? ""}`]
     : seen.line === "signed_out" ? ["waits", "This browser is not signed in any more."]
-    : seen.line === "lost" || seen.line === "connecting" ? ["waits", seen.pending > 0 ? `Offline: ${edits} ${where}` : "Offline"]
+    : seen.line === "lost" || seen.line === "connecting" ? ["waits", [seen.pending > 0 ? `Offline: ${edits} ${where}` : "Offline", seen.trouble].filter(Boolean).join(". ")]
     : seen.pending > 0 ? ["", `Sending ${edits}…`] : ["sandbox", "Saved"];
   return <span className={`pill ${tone}`} role="status" data-saved={seen.pending === 0 && seen.line === "open"}><i className="dot" aria-hidden="true" /><b>{words}</b></span>;
 }

@@ -14,7 +14,6 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
     AUTHORIZATION, COOKIE, HeaderMap, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
-    SEC_WEBSOCKET_VERSION,
 };
 use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse as _, Response};
@@ -50,13 +49,7 @@ pub(crate) async fn open<S: Store>(
     connection: Connection,
     mut request: Request,
 ) -> Result<Response, HttpFailure> {
-    let headers = request.headers();
-    let key = headers.get(SEC_WEBSOCKET_KEY).cloned();
-    let key = key.filter(|_| {
-        headers
-            .get(SEC_WEBSOCKET_VERSION)
-            .is_some_and(|it| it == "13")
-    });
+    let key = request.headers().get(SEC_WEBSOCKET_KEY).cloned();
     let (Some(key), Some(upgrade)) = (key, upgrade::asked(&mut request, PROTOCOL)) else {
         return Ok(upgrade::required(
             PROTOCOL,

@@ -389,7 +389,7 @@ export class NotebookStore {
       }
       if (!response.ok || !response.body) {
         const why = await sentence(response);
-        this.say(response.status === 404 || response.status === 403 ? "gone" : response.status === 401 ? "signed_out" : "lost", why);
+        this.say(response.status === 404 ? "gone" : response.status === 401 ? "signed_out" : "lost", why);
         return false;
       }
       open = true;
