@@ -488,6 +488,44 @@ test("what is refused is let go of once and said, and what nobody looked at is t
   assert.match(textOf(await book.state(), "a"), /^(xy|yx)$/);
 });
 
+test("a runtime in the page ends when another notebook is shown, and is not left behind", limit, async (t) => {
+  const it = await serve(t);
+  const book = await notebook(it, "x");
+  const other = await notebook(it, "y");
+  const { page } = await open(t, it);
+  await show(page, it, book);
+  await start(page);
+  await runtime(page, "browser-echo");
+  await page.evaluate((id) => (location.hash = `#/notebook/${id}`), other.id);
+  await book.until(({ sessions }) => sessions[0].ended === "shutdown");
+  await runtime(page, "none", "none");
+  await page.goBack();
+  await start(page);
+  await page.getByRole("button", { name: "Run cell 1" }).click();
+  await says(page, 1, "Echo: x");
+});
+
+test("a runtime's name comes from the address, then from what the browser remembers; whose it is, from neither", limit, async (t) => {
+  const it = await serve(t);
+  const book = await notebook(it, "x");
+  const { page } = await open(t, it);
+  const begun = async (query) => {
+    await page.goto(`${it.url}/notebook${query}#/notebook/${book.id}`);
+    await start(page);
+    const { sessions } = await book.until(({ sessions }) => sessions.at(-1)?.state === "ready");
+    await page.getByRole("button", { name: "Stop the one in this page" }).click();
+    await runtime(page, "none", "none");
+    const { runtime_id, client_id } = sessions.at(-1);
+    return [runtime_id, client_id];
+  };
+  assert.deepEqual(await begun(""), ["browser-echo", book.owner]);
+  await page.evaluate(() => {
+    for (const [name, value] of Object.entries({ runtime_id: "remembered", client_id: "mallory", token: "forged" })) localStorage.setItem(`ward.${name}`, value);
+  });
+  assert.deepEqual(await begun("?client_id=mallory&token=forged"), ["remembered", book.owner]);
+  assert.deepEqual(await begun("?runtime_id=named"), ["named", book.owner]);
+});
+
 test("HTML that a cell made is shown apart: it runs nothing, fetches nothing and reaches nothing of the page", limit, async (t) => {
   const it = await serve(t);
   const book = await notebook(it, "x");

@@ -29,14 +29,14 @@ export function NotebookPlace() {
     open(id).then(
       (opened) => {
         current = opened;
-        if (gone) opened.close();
+        if (gone) void opened.close();
         else setStore(opened);
       },
       (error) => !gone && setFailure(sentence(error)),
     );
     return () => {
       gone = true;
-      current?.close();
+      void current?.close();
     };
   }, [id]);
   if (failure) {
@@ -51,7 +51,7 @@ const LOG = (level: "debug" | "info" | "warn" | "error", words: string) => {
 
 function Notebook({ store }: { store: NotebookStore }) {
   const seen = useNotebook(store);
-  const runtime = useBrowserRuntime(store, { options: { runtimeId: "browser-echo", runtimeType: "echo" }, log: LOG });
+  const runtime = useBrowserRuntime(store, { options: { runtimeType: "echo" }, log: LOG });
   const [focused, focus] = useState<string>();
   const { cells, sessions, executions } = seen;
   const active = sessions.findLast((session) => session.state !== "terminated");

@@ -147,7 +147,7 @@ export class BrowserRuntimeAgent {
     const leave = () => agent.session !== undefined && this.store.leave(agent.session, GRACE);
     addEventListener("pagehide", leave);
     addEventListener("beforeunload", leave);
-    const let_go = this.store.hold();
+    const let_go = this.store.hold(() => this.shutdown());
     try {
       const ending = JSON.parse(await agent.start()) as Ending;
       sessionStorage.removeItem(this.key);

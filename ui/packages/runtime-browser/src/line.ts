@@ -40,6 +40,7 @@ function opened(): Promise<Line | undefined> {
 }
 
 const encoder = new TextEncoder();
+const lost = () => new TypeError("The connection was lost.");
 
 class Line {
   private readonly followed = new Map<number, Followed>();
@@ -61,6 +62,7 @@ class Line {
   follow(path: string, after: string | null, signal?: AbortSignal | null): Promise<Response> {
     return new Promise((answer, refuse) => {
       signal?.throwIfAborted();
+      if (this.socket.readyState !== WebSocket.OPEN) throw lost();
       const id = ++this.last;
       this.followed.set(id, { answer, refuse });
       signal?.addEventListener("abort", () => this.stop(id, signal.reason), { once: true });
@@ -114,10 +116,9 @@ class Line {
     this.socket.onclose = this.socket.onmessage = null;
     this.socket.close();
     current = undefined;
-    const lost = new TypeError("The connection was lost.");
     for (const { refuse, body } of this.followed.values()) {
-      refuse(lost);
-      body?.error(lost);
+      refuse(lost());
+      body?.error(lost());
     }
     this.followed.clear();
   };

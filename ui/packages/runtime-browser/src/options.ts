@@ -14,7 +14,7 @@ export interface RuntimeAgentOptions {
 }
 
 const NAMES = { runtimeId: "runtime_id", runtimeType: "runtime_type" } as const;
-const USUAL = { runtimeId: "browser", runtimeType: "echo" } as const;
+const USUAL = { runtimeId: "browser-echo", runtimeType: "echo" } as const;
 
 /** An option by its name: as given, from the address, as remembered, as usual. */
 export function named(option: keyof typeof NAMES, given: Partial<RuntimeAgentOptions>): string {

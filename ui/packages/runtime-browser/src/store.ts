@@ -38,10 +38,9 @@ export async function openNotebook({ notebook, ask = sameOrigin, wasm, inMemory 
 const memory = (): Place => ({ writer: newName(), keep: async () => {}, forget: async () => {}, release: () => {}, lasts: false });
 
 async function rescue(glue: Glue, ask: Ask, user: string, notebook: string, place: Place): Promise<void> {
-  const store = await NotebookStore.on(glue, ask, user, notebook, place);
+  const store = await NotebookStore.on(glue, ask, user, notebook, { ...place, release: () => void place.forget().then(place.release) });
   await store.settled();
-  store.close();
-  await place.forget();
+  await store.close();
 }
 
 /** Who authenticated, by Ward's word. */
@@ -63,7 +62,7 @@ export class NotebookStore {
   private hearers = new Set<(said: CommSaid | undefined) => void>();
   private seen: Snapshot | undefined;
   private drawn = new Map<string, Cell>();
-  private holders = 0;
+  private holders = new Set<() => void>();
   private attempt: AbortController | undefined;
   /** @internal Aborted when it is closed. */
   readonly end = new AbortController();
@@ -287,27 +286,29 @@ export class NotebookStore {
     void this.ask(path, { method: "DELETE", keepalive: true }).catch(() => {});
   }
 
-  /** @internal Keeps the connection while nobody looks, for as long as somebody holds it. */
-  hold(): () => void {
-    this.holders++;
+  /** @internal Keeps the connection, also while nobody looks, for as long as a runtime holds it. `end` is called when it is to let go. */
+  hold(end: () => void): () => void {
+    this.holders.add(end);
     this.turn();
     return () => {
-      this.holders--;
+      this.holders.delete(end);
       this.turn();
+      this.stir();
     };
   }
 
-  /** Lets go of the connection and of the replica. */
-  close(): void {
+  /** Ends the runtimes on it; then lets go of the connection and of the replica. */
+  async close(): Promise<void> {
+    for (const end of this.holders) end();
+    await this.until(() => this.holders.size === 0);
     this.end.abort();
     this.attempt?.abort();
     document.removeEventListener("visibilitychange", this.turn);
     removeEventListener("pagehide", this.hide);
     removeEventListener("offline", this.drop);
-    void this.replica.flush().finally(() => {
-      this.replica.close();
-      this.place.release();
-    });
+    await this.replica.flush();
+    this.replica.close();
+    this.place.release();
   }
 
   /** The connection is given up, and tried anew: what was wished and not confirmed is not sent later. */
@@ -325,7 +326,7 @@ export class NotebookStore {
   };
 
   private rests(): boolean {
-    return document.hidden && this.holders === 0 && this.snapshot().pending === 0;
+    return document.hidden && this.holders.size === 0 && this.snapshot().pending === 0;
   }
 
   private wake: () => void = () => {};
