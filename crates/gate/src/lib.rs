@@ -16,6 +16,7 @@
 
 pub mod actor;
 mod again;
+mod answering;
 mod asking;
 mod brief;
 pub mod canonical;

@@ -10,7 +10,7 @@ use protocol::{Digest, ErrorKind, Failure};
 use serde_json::{Value, json};
 use store::{Append, Event, Expected, NewEvent, Seq, Store, StoreError, StreamName};
 
-use crate::asking::Lifted;
+use crate::answering::Lifted;
 use crate::clock::now;
 use crate::gate::Inner;
 use crate::job::Job;
