@@ -29,6 +29,7 @@ export async function between(t, it) {
     passed.end(body);
   });
   server.on("upgrade", (asked, socket) => {
+    if (line.holds(asked, "")) return void socket.destroy();
     line.asked.push(`${asked.method} ${asked.url}`);
     const headers = { ...asked.headers, host: ward.host, origin: ward.origin };
     const passed = connect(ward.port, ward.hostname, () => {

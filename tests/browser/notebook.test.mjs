@@ -206,6 +206,19 @@ test("ten tabs of one browser follow, edit and run, and each sees what the other
   await idle(chat);
 });
 
+test("where no websocket can be had, a notebook is followed all the same", limit, async (t) => {
+  const it = await serve(t);
+  const line = await between(t, it);
+  line.holds = ({ url }) => url === "/events";
+  const book = await notebook(it, "x");
+  const { page } = await open(t, it);
+  await show(page, { url: line.url }, book);
+  await saved(page);
+  await book.append({ kind: "cell.source", cell_id: "a", splices: [{ at: 1, insert: "y" }] });
+  await source(page, 1).getByText("xy").waitFor();
+  assert.ok(line.asked.some((asked) => asked.startsWith(`GET ${book.at}/events?`)));
+});
+
 test("a runtime elsewhere displaces the page's, runs what the page asks for, and gives way again", limit, async (t) => {
   const it = await serve(t);
   const book = await notebook(it, "from the page");
