@@ -159,7 +159,7 @@ impl Kernel {
         };
         let sockets = tokio::select! {
             sockets = start => sockets?,
-            ended = gone(&mut ended) => return Err(died(&ended.why, &terminal)),
+            ended = gone(&mut ended) => return Err(died(&ended.why, &terminal).await),
             () = tokio::time::sleep(START) => return Err(KernelError::Slow),
         };
         let mut kernel = Self {
@@ -186,7 +186,7 @@ impl Kernel {
                 Ok(kernel)
             }
             Ok(None) => Err(KernelError::Slow),
-            Err(KernelError::Died(why)) => Err(died(&why, &kernel.terminal)),
+            Err(KernelError::Died(why)) => Err(died(&why, &kernel.terminal).await),
             Err(error) => Err(error),
         }
     }
@@ -520,8 +520,8 @@ async fn gone(ended: &mut watch::Receiver<Option<Ended>>) -> Ended {
     })
 }
 
-fn died(why: &str, terminal: &Terminal) -> KernelError {
-    let last = terminal.last_lines();
+async fn died(why: &str, terminal: &Terminal) -> KernelError {
+    let last = terminal.last_lines().await;
     match last.is_empty() {
         true => KernelError::Died(format!("{why}.")),
         false => KernelError::Died(format!("{why}. It said:\n{last}")),

@@ -5,15 +5,22 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
 
 /// How much of it is kept.
 const KEPT: usize = 4096;
+/// How long what a kernel that is gone has printed may take to be read.
+const READ: Duration = Duration::from_secs(1);
 
 /// A kernel's terminal.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     file: File,
     last: Arc<Mutex<VecDeque<u8>>>,
+    /// Closed when all is read.
+    reading: watch::Receiver<()>,
 }
 
 impl Terminal {
@@ -22,6 +29,7 @@ impl Terminal {
         let last = Arc::new(Mutex::new(VecDeque::new()));
         let mut reader = file.try_clone()?;
         let kept = Arc::clone(&last);
+        let (reads, reading) = watch::channel(());
         std::thread::Builder::new()
             .name("kernel-terminal".into())
             .spawn(move || {
@@ -33,8 +41,13 @@ impl Terminal {
                     let over = kept.len().saturating_sub(KEPT);
                     kept.drain(..over);
                 }
+                drop(reads);
             })?;
-        Ok(Self { file, last })
+        Ok(Self {
+            file,
+            last,
+            reading,
+        })
     }
 
     /// Ctrl-C: the kernel, and what it runs in its own group, are interrupted.
@@ -42,8 +55,10 @@ impl Terminal {
         (&self.file).write_all(b"\x03")
     }
 
-    /// The last lines that were printed.
-    pub(crate) fn last_lines(&self) -> String {
+    /// The last lines that a kernel printed which is gone.
+    pub(crate) async fn last_lines(&self) -> String {
+        let mut reading = self.reading.clone();
+        let _ = tokio::time::timeout(READ, reading.changed()).await;
         let kept = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes).replace('\r', "");
