@@ -5,7 +5,7 @@ import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { limit, place } from "./host.mjs";
-import { code, file, ids, spawnedBy, ward } from "./kernels.mjs";
+import { book, code, file, ids, spawnedBy, ward } from "./kernels.mjs";
 import { serve } from "./served.mjs";
 
 const write = (at, name, cells) => writeFile(join(at.workspace, name), JSON.stringify(file(ids(cells))));
@@ -152,4 +152,19 @@ test("what a cell plants is gone before the next one is decided on, and its outp
   for (const name of ["ward.toml", "AGENTS.md"]) assert.ok(ended.stdout.includes(`set aside: ${join(at.workspace, name)} (`), ended.stdout);
   assert.match(ended.stdout, /ran\n$/);
   assert.deepEqual((await readdir(at.workspace)).sort(), ["in.ipynb"]);
+});
+
+test("a Ward that is told to end lets the runtimes that it started say so, and leaves no kernel", limit, async (t) => {
+  const it = await book(t, [sleeps("on")]);
+  const started = await it.call("POST", `${it.path}/agents`, { kernel: "python" });
+  assert.equal(started.status, 201, JSON.stringify(started.body));
+  const run = await it.want("c0");
+  await marks(it, "on");
+  it.ward.child.kill("SIGTERM");
+  await it.ward.exited;
+  assert.deepEqual(await spawnedBy(it.home), []);
+  const { state } = (await (await it.again()).call("GET", it.path)).body;
+  const { ended } = state.sessions.find(({ runtime_id }) => runtime_id === started.body.id);
+  const { failed } = state.executions.find(({ execution_id }) => execution_id === run);
+  assert.deepEqual([ended, failed], ["shutdown", { kind: "runtime_lost", message: "The runtime was shut down while this cell ran." }]);
 });

@@ -163,10 +163,13 @@ async fn serve(
     let (result, ()) = tokio::join!(
         server::serve(listener, server.router(), async {
             asked.await;
+            // While they can still say what became of their runs.
+            agents.close().await;
             stop.cancel();
         }),
         server::serve_unix(socket, server.router(), stop.cancelled()),
     );
+    // Those that were started meanwhile.
     agents.close().await;
     app.close().await;
     record(
