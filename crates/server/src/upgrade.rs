@@ -5,7 +5,8 @@ use axum::extract::Request;
 use axum::http::header::{CONNECTION, HeaderName, UPGRADE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use hyper::upgrade::OnUpgrade;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
 use protocol::ErrorKind;
 
 use crate::failure::HttpFailure;
@@ -17,6 +18,17 @@ pub(crate) fn asked(request: &mut Request, protocol: &str) -> Option<OnUpgrade> 
         return None;
     }
     request.extensions_mut().remove()
+}
+
+/// The connection, once it has become that.
+pub(crate) async fn made(upgrade: OnUpgrade) -> Option<TokioIo<Upgraded>> {
+    match upgrade.await {
+        Ok(stream) => Some(TokioIo::new(stream)),
+        Err(error) => {
+            tracing::debug!(%error, "a connection was not upgraded after all");
+            None
+        }
+    }
 }
 
 /// Says that the connection becomes one of this protocol.

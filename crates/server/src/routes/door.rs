@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use hyper_util::rt::TokioIo;
 use protocol::http::UPGRADE;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -43,12 +42,8 @@ pub(crate) async fn open<S: Store>(
     };
     let hold = app.hold(&caller)?;
     tokio::spawn(async move {
-        let stream = match upgrade.await {
-            Ok(stream) => TokioIo::new(stream),
-            Err(error) => {
-                tracing::debug!(%error, "a connection was not upgraded after all");
-                return;
-            }
+        let Some(stream) = upgrade::made(upgrade).await else {
+            return;
         };
         let stop = connection.stop.child_token();
         let (reader, writer) = tokio::io::split(stream);

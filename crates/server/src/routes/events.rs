@@ -64,12 +64,8 @@ pub(crate) async fn open<S: Store>(
         connection,
     };
     tokio::spawn(async move {
-        let stream = match upgrade.await {
-            Ok(stream) => TokioIo::new(stream),
-            Err(error) => {
-                tracing::debug!(%error, "a connection was not upgraded after all");
-                return;
-            }
+        let Some(stream) = upgrade::made(upgrade).await else {
+            return;
         };
         let limits = WebSocketConfig::default()
             .max_message_size(Some(MAX_WISH))
