@@ -77,7 +77,8 @@ test("whoever begins a runtime anew stops what it runs, and it knows nothing any
 });
 
 test("rules that a kernel plants between cells stop the next one with what to do, and go with the kernel that is restarted", limit, async (t) => {
-  const plant = "import time, pathlib\nwhile True:\n    time.sleep(0.01)\n    if pathlib.Path('go').exists(): pathlib.Path('ward.toml').write_text('[[')";
+  // Whole at once: half of it would be rules that can be read.
+  const plant = "import time, pathlib\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)\npathlib.Path('half').write_text('[[')\npathlib.Path('half').rename('ward.toml')\ntime.sleep(600)";
   const it = await book(t, [code(`import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', ${JSON.stringify(plant)}]);`), code("print('ran')")]);
   it.agent("python");
   const { state } = await it.ready();
@@ -89,7 +90,8 @@ test("rules that a kernel plants between cells stop the next one with what to do
   assert.equal(run.failed?.kind, "bad_policy", JSON.stringify(run));
   assert.match(run.failed.message, /ward\.toml, line 1: .*remove it and run the cell again, or restart the runtime, which sets it aside\.$/);
   await it.want("c1", { kind: "runtime.restart", session_id: state.sessions.at(-1).session_id });
-  await it.until(it.path, ({ state }) => state.sessions.at(-1).restarts === 1 && state.sessions.at(-1).state === "ready");
+  // A cell is decided on when it is asked for, so not before it is gone.
+  while (await readFile(planted).catch(() => undefined)) await pause();
   const after = await it.over(await it.want("c1"));
   assert.equal(after.run.state, "completed", JSON.stringify(after.run));
   const [told, printed] = after.cell.outputs;
