@@ -66,6 +66,7 @@ test("each window gets what is meant for its own folder", limit, async (t) => {
   const it = await serve(t);
   const other = join(it.home, "other");
   await mkdir(other);
+  await writeFile(join(it.home, ".config/ward/rules.toml"), '[[rules]]\nallow = "editor.selection"\nreason = "these are mine"\n');
   const [here, there] = [await editor(t, it), await editor(t, it, { workspace: other })];
   for (const [workspace, count] of [[it.workspace, [1, 0]], [other, [1, 1]]]) {
     const done = await it.call("POST", "/actions", { action: "fs.read", params: { path: "x" }, workspace, runtime: { kind: "vscode" } });
@@ -78,6 +79,7 @@ test("a workspace is the folder that it leads to, however it is named: in what i
   const it = await serve(t);
   const other = join(it.home, "other");
   await mkdir(other);
+  await writeFile(join(it.home, ".config/ward/rules.toml"), '[[rules]]\nallow = "editor.selection"\nreason = "these are mine"\n');
   await symlink(other, join(it.home, "link"));
   await editor(t, it);
   // One on another machine is known by its name alone.
@@ -133,6 +135,25 @@ test("the gate decides before anything is sent: paths by where they lead, termin
   assert.deepEqual(window.asked.at(-1).paths, [it.workspace]);
   assert.equal(await state("fs.write", { path: "below/../in.txt", content: "x" }), "done");
   assert.deepEqual(window.asked.at(-1).paths, [join(it.workspace, "in.txt")]);
+});
+
+test("what tells of any file there is, is asked about where a rule is about some of them", limit, async (t) => {
+  const it = await serve(t);
+  const capabilities = ["editor.selection", "editor.diagnostics", "editor.symbols"];
+  const { id: runtime } = await editor(t, it, { capabilities });
+  let count = 0;
+  const states = async () => {
+    const all = new Set();
+    for (const [action, params] of [["editor.selection", { path: "a" }], ["editor.diagnostics", {}], ["editor.symbols", { query: "" }]]) {
+      const id = `told-${count++}`;
+      await it.call("POST", "/actions", { id, action, params, runtime, wait: 0 });
+      all.add((await it.until(`/actions/${id}`, (one) => ["ended", "asking"].includes(one.state))).state);
+    }
+    return all;
+  };
+  assert.deepEqual(await states(), new Set(["ended"]));
+  await writeFile(join(it.home, ".config/ward/rules.toml"), '[[rules]]\ndeny = "fs.read(**/*.pem)"\nreason = "keys"\n');
+  assert.deepEqual(await states(), new Set(["asking"]));
 });
 
 test("questions with one pattern make one grant, and once that is revoked it asks again", limit, async (t) => {
@@ -242,6 +263,9 @@ test("an id is given to one window at a time, and only to the person whose it wa
   assert.deepEqual(await ids(), [one.id, two.id, none.id].sort().map((id) => [id, "ready"]));
   assert.equal((await it.call("POST", "/actions", { action: "fs.read", params: { path: "x" }, runtime: one.id })).body.outcome.status, "done");
   assert.deepEqual([one.asked.length, again.asked.length], [0, 1]);
+  // One that says the same again over the same connection is the same.
+  const twice = await it.call("POST", "/runtimes", { socket_id: two.socket.id, kind: "vscode", workspace_path: it.workspace, workspace_name: "w", version: "1", extension_version: "1", capabilities: ALL });
+  assert.equal(twice.body.runtime_id, two.id, JSON.stringify(twice.body));
   // Both are gone, and two windows ask for the same one at once.
   for (const { id } of [one, two]) await it.call("DELETE", `/runtimes/${id}`);
   const back = await Promise.all(["three", "four"].map((instance) => editor(t, it, { former_ids: ["0123", none.id, two.id, one.id], instance })));

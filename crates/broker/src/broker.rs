@@ -313,6 +313,7 @@ impl<S: Store> Broker<S> {
         let lost = link.lost.clone();
         let mut had = asked.runtime_id.iter().chain(&asked.former_ids);
         let before = had.find_map(|id| self.before(&person, id, &link, &about));
+        let before = before.or_else(|| self.registered_before(&asked.socket_id, &link, &about));
         let editor = match before {
             Some(Before::Back(editor)) => editor,
             Some(Before::Gone(id)) => {
@@ -347,6 +348,20 @@ impl<S: Store> Broker<S> {
         let former = self.former();
         let gone = former.get(person, id)?;
         gone.is(about).then(|| Before::Gone(gone.id.clone()))
+    }
+
+    /// What this very connection has registered already for this folder.
+    fn registered_before(
+        &self,
+        socket_id: &str,
+        link: &Link,
+        about: &index::About,
+    ) -> Option<Before> {
+        let on_it = |editor: &&Arc<Editor>| editor.is_on(socket_id);
+        let on_it: Vec<_> = self.editors().values().filter(on_it).cloned().collect();
+        let mut on_it = on_it.into_iter();
+        let back = on_it.find(|editor| editor.comes_back(link, about));
+        back.map(Before::Back)
     }
 
     /// One that is not on the list is put there, under the id that it had where that is still free.
@@ -515,7 +530,8 @@ fn check(asked: &PostRuntime) -> Result<(), Failure> {
             "`kind` has 1 to 40 small letters, digits, `_` or `-`, and is not `local`.".to_owned(),
         );
     }
-    if !asked.workspace_path.starts_with('/') || asked.workspace_path.len() > 4096 {
+    let path = &asked.workspace_path;
+    if !path.starts_with('/') || path.len() > 4096 || path.contains('\0') {
         return refuse(
             "workspace_path",
             "`workspace_path` is the folder's absolute path.".to_owned(),

@@ -40,9 +40,17 @@ pub(crate) fn of(
     let text = |field: &str| params.get(field).and_then(Value::as_str);
     for (field, access) in touched(name) {
         let given = match (text(field), name) {
+            // Which file that is, only the editor knows.
+            (_, ActionName::EditorSelection) => ".",
             (Some(given), _) => given,
-            (None, ActionName::FsList | ActionName::FsGlob | ActionName::FsSearch) => ".",
-            (None, ActionName::EditorDiagnostics | ActionName::EditorSymbols) => continue,
+            (
+                None,
+                ActionName::FsList
+                | ActionName::FsGlob
+                | ActionName::FsSearch
+                | ActionName::EditorDiagnostics
+                | ActionName::EditorSymbols,
+            ) => ".",
             (None, _) => {
                 return Err(Failure::new(
                     ErrorKind::InvalidParams,
@@ -58,7 +66,12 @@ pub(crate) fn of(
             }
             _ => real(workspace, given),
         };
-        facts.paths.push(fact(path, *access));
+        let mut fact = fact(path, *access);
+        if is_about_all(name) {
+            // On another machine it cannot be looked at.
+            fact.kind = fact.kind.or(Some(EntryKind::Directory));
+        }
+        facts.paths.push(fact);
     }
     match name {
         ActionName::TerminalRun | ActionName::TerminalOpen => {
@@ -132,6 +145,7 @@ fn touched(name: ActionName) -> &'static [(&'static str, Access)] {
         | ActionName::FsGlob
         | ActionName::FsSearch
         | ActionName::EditorOpen
+        | ActionName::EditorSelection
         | ActionName::EditorDiagnostics
         | ActionName::EditorSymbols => &[("path", Access::Read)],
         ActionName::FsWrite
@@ -152,11 +166,22 @@ fn touched(name: ActionName) -> &'static [(&'static str, Access)] {
         | ActionName::TerminalList
         | ActionName::TerminalRead
         | ActionName::TerminalStop
-        | ActionName::EditorSelection
         | ActionName::EditorCommand
         | ActionName::EditorTask
         | ActionName::CellExecute => &[],
     }
+}
+
+/// Whether it tells of whatever is in a folder.
+fn is_about_all(name: ActionName) -> bool {
+    matches!(
+        name,
+        ActionName::FsGlob
+            | ActionName::FsSearch
+            | ActionName::EditorSelection
+            | ActionName::EditorDiagnostics
+            | ActionName::EditorSymbols
+    )
 }
 
 pub(crate) fn path_fact(workspace: &str, given: &str, access: Access) -> PathFact {
