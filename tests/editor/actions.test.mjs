@@ -1,7 +1,7 @@
 // Every action that the editor can do, in a real window.
 
 import assert from "node:assert/strict";
-import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { folder, limit, open, stage } from "./workbench.mjs";
@@ -197,6 +197,13 @@ test("a command runs in the terminal: its output as it comes, its true exit code
   await mkdir(join(work, "below"));
   const elsewhere = await run({ command: "pwd; echo $GREETING", cwd: "below", env: { GREETING: "hello" } });
   assert.equal(elsewhere.result.stdout, `${join(work, "below")}\nhello\n`);
+  // What one command was given is not the next one's, nor is a folder that was put where its shell was.
+  const without = await run({ command: "pwd; echo [$GREETING]; cd /; export GREETING=again", cwd: "below" });
+  assert.equal(without.result.stdout, `${join(work, "below")}\n[]\n`);
+  await rename(join(work, "below"), join(work, "moved"));
+  await folder(join(work, "below"), { "new.txt": "" });
+  const put = await run({ command: "ls; echo [$GREETING]", cwd: "below" });
+  assert.equal(put.result.stdout, "new.txt\n[]\n");
   const many = await run({ command: "seq 1 20000" });
   assert.equal(many.result.exit_code, 0);
   assert.ok(many.result.stdout.endsWith("19999\n20000\n"), many.result.stdout.slice(-100));

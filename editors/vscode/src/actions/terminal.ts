@@ -2,6 +2,7 @@
 // true exit code through the shell's integration. What is confined, what a shell would not read as it
 // was decided on, and what a shell without integration would not report is not typed: it runs beside.
 
+import { readlink } from "node:fs/promises";
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import { Failure } from "../failure";
@@ -20,13 +21,17 @@ interface Run {
   line: string;
   argv: readonly [string, ...string[]];
   cwd: vscode.Uri;
+  /** Where that really is. */
+  folder: string;
   env: Record<string, string>;
   timeout: number | undefined;
 }
 
 export class Terminals implements vscode.Disposable {
-  /** Terminals of ours in which nothing runs. */
+  /** Terminals of ours in which nothing runs, and that the next command may have. */
   #idle = new Set<vscode.Terminal>();
+  /** Those that no other command may have: they show what was printed until another one is made. */
+  #spent = new Set<vscode.Terminal>();
   /** Those in which an action runs, or is about to. */
   #taken = new Set<vscode.Terminal>();
   #all = new Set<vscode.Terminal>();
@@ -39,7 +44,7 @@ export class Terminals implements vscode.Disposable {
   ];
 
   #letGo(terminal: vscode.Terminal): void {
-    for (const terminals of [this.#idle, this.#taken, this.#all]) terminals.delete(terminal);
+    for (const terminals of [this.#idle, this.#spent, this.#taken, this.#all]) terminals.delete(terminal);
   }
 
   async run(call: Call): Promise<unknown> {
@@ -79,15 +84,16 @@ export class Terminals implements vscode.Disposable {
   }
 
   /** A terminal of ours whose shell reports what it runs, in this folder; nothing where none does. */
-  async #terminal({ cwd, env }: Run): Promise<vscode.Terminal | undefined> {
-    const plain = Object.keys(env).length === 0;
-    const idle = [...this.#idle].find((terminal) => plain && terminal.exitStatus === undefined && terminal.shellIntegration?.cwd?.fsPath === cwd.fsPath);
-    if (idle) {
-      this.#idle.delete(idle);
+  async #terminal({ cwd, folder, env }: Run): Promise<vscode.Terminal | undefined> {
+    for (const idle of hasNone(env) ? [...this.#idle] : []) {
+      const isThere = idle.exitStatus === undefined && (await folderOf(idle)) === folder;
+      // Another command, or the person, may have taken it meanwhile.
+      if (!isThere || !this.#idle.delete(idle)) continue;
       this.#taken.add(idle);
       idle.show(true);
       return idle;
     }
+    for (const terminal of this.#spent) terminal.dispose();
     // What is typed is quoted for these; another shell would read it otherwise.
     const shell = quotes(basename(vscode.env.shell)) ? {} : { shellPath: "/bin/bash" };
     const terminal = vscode.window.createTerminal({ name: NAME, cwd, env, iconPath: new vscode.ThemeIcon("shield"), isTransient: true, ...shell });
@@ -126,7 +132,10 @@ export class Terminals implements vscode.Disposable {
       stop.removeEventListener("abort", halt);
       // What it printed last may still be on its way; a stream that never ends is not waited for.
       await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, 1000))]);
-      if (this.#all.has(terminal) && !stop.aborted) this.#idle.add(terminal);
+      // What is typed runs in a shell of its own (`sh -c`), so it leaves no variable, alias or folder to the next
+      // command. What the terminal was made with does stay, and was decided on for this command alone.
+      const mayHaveMore = hasNone(run.env) && (await folderOf(terminal)) !== undefined;
+      if (this.#all.has(terminal) && !stop.aborted) (mayHaveMore ? this.#idle : this.#spent).add(terminal);
       return stop.aborted ? { signal: "SIGINT" } : end;
     } finally {
       for (const one of listening) one.dispose();
@@ -158,9 +167,9 @@ async function asked({ place, params, confined }: Call): Promise<Run> {
   const argv: Run["argv"] = program === undefined ? ["sh", "-c", command ?? ""] : [program, ...rest];
   if (params.background === true) throw new Failure("not_capable", "The editor's terminal runs a command to its end. Use the local runtime for one in the background.");
   if (params.stdin !== undefined && params.stdin !== null) throw new Failure("not_capable", "The editor's terminal has no standard input to give. Use a here-document, or the local runtime.");
-  const { uri } = await place.path(optional(params, "cwd") ?? ".");
+  const { uri, real } = await place.path(optional(params, "cwd") ?? ".");
   const env = Object.fromEntries(Object.entries((params.env ?? {}) as Record<string, unknown>).map(([name, value]) => [name, String(value)]));
-  return { line: command ?? shownOf(argv, confined), argv, cwd: uri, env, timeout: number(params, "timeout_ms") };
+  return { line: command ?? shownOf(argv, confined), argv, cwd: uri, folder: real, env, timeout: number(params, "timeout_ms") };
 }
 
 /** A command as it is shown: of what is confined, what runs inside. */
@@ -168,6 +177,14 @@ function shownOf(argv: readonly string[], confined: boolean): string {
   const inside = confined ? argv.slice(argv.indexOf("--") + 1) : argv;
   const [sh, flag, line, ...more] = inside;
   return confined && sh === "sh" && flag === "-c" && line !== undefined && more.length === 0 ? line : lineOf(inside);
+}
+
+const hasNone = (env: Run["env"]) => Object.keys(env).length === 0;
+
+/** The folder that its shell is really in: one of that name may be another by now, and what the shell reports is
+ *  what was printed in it. Nothing where the system does not say. */
+async function folderOf(terminal: vscode.Terminal): Promise<string | undefined> {
+  return readlink(`/proc/${await terminal.processId}/cwd`).catch(() => undefined);
 }
 
 /** Whether its shell says what it runs, after a moment. */
