@@ -1,7 +1,7 @@
 // Every action that the editor can do, in a real window.
 
 import assert from "node:assert/strict";
-import { mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { folder, limit, open, stage } from "./workbench.mjs";
@@ -176,6 +176,25 @@ test("the editor itself keeps to its folders, whatever it is sent", limit, async
   }
   await assert.rejects(stat(join(at, "fresh.txt")));
   assert.equal((await act("fs.read", { path: "a.txt" })).content, "a\n");
+});
+
+test("a proposed change is written where it was when it was shown, or not at all", limit, async (t) => {
+  const { work, act, page } = await scene(t, "swapped", { "sub/old.txt": "inside\n" });
+  const out = await folder(join(at, "swapped-out"), { "old.txt": "outside\n" });
+  for (const path of ["sub/new.txt", "sub/old.txt"]) {
+    const proposed = act("editor.diff", { path, content: "by an agent\n", title: "Swapped" });
+    const toast = page.locator(".notification-toast", { hasText: `change of ${path}` });
+    await toast.waitFor();
+    await rename(join(work, "sub"), join(work, "was"));
+    await symlink(out, join(work, "sub"));
+    await toast.getByRole("button", { name: "Accept" }).click();
+    const outcome = await proposed;
+    assert.equal(outcome.kind, "changed", JSON.stringify(outcome));
+    assert.deepEqual([await readdir(out), await readFile(join(out, "old.txt"), "utf8")], [["old.txt"], "outside\n"]);
+    await rm(join(work, "sub"));
+    await rename(join(work, "was"), join(work, "sub"));
+  }
+  assert.deepEqual([await readdir(join(work, "sub")), await readFile(join(work, "sub/old.txt"), "utf8")], [["old.txt"], "inside\n"]);
 });
 
 test("a command runs in the terminal: its output as it comes, its true exit code, its timeout, its cancel", limit, async (t) => {

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import * as vscode from "vscode";
 import { endsOf, hunks, lined } from "../edits";
 import { Failure } from "../failure";
+import { type Looked, still } from "./place";
 
 export const MAX_FILE = 64 * 1024 * 1024;
 
@@ -90,7 +91,7 @@ export async function textNow(uri: vscode.Uri): Promise<string> {
 
 /** What is to become of a text file. */
 export interface Change {
-  uri: vscode.Uri;
+  file: Looked;
   document: vscode.TextDocument;
   /** What it holds now, to the last line end: on the disk, or in a buffer that is not saved. */
   old: string;
@@ -102,7 +103,8 @@ export interface Change {
 
 /** Puts a change into an edit: in the file's buffer, line by line where it differs. What no buffer can hold
  *  is left to [`finish`]. */
-export async function prepare(uri: vscode.Uri, now: string, edit: vscode.WorkspaceEdit): Promise<Change> {
+export async function prepare(file: Looked, now: string, edit: vscode.WorkspaceEdit): Promise<Change> {
+  const { uri } = file;
   const document = await bufferOf(uri);
   const wasDirty = document.isDirty;
   const old = await textNow(uri);
@@ -110,7 +112,7 @@ export async function prepare(uri: vscode.Uri, now: string, edit: vscode.Workspa
   // A mark at the beginning is not in the buffer, and is kept.
   const mark = old.startsWith("\ufeff") ? "\ufeff" : "";
   const wanted = mark === "" ? now : now.replace(/^\ufeff/, "");
-  if (endsOf(old) === "mixed" || endsOf(now) === "mixed") return { uri, document, old, now: mark + wanted, wasDirty, where: "disk" };
+  if (endsOf(old) === "mixed" || endsOf(now) === "mixed") return { file, document, old, now: mark + wanted, wasDirty, where: "disk" };
   const last = document.lineAt(document.lineCount - 1).range.end;
   // A last line without an end is not a whole line.
   const at = (line: number) => (line >= document.lineCount ? last : new vscode.Position(line, 0));
@@ -119,12 +121,14 @@ export async function prepare(uri: vscode.Uri, now: string, edit: vscode.Workspa
   // It comes first: the editor joins edits that touch, and forgets the line ends of all but the first.
   if (ends !== document.eol) edits.unshift(vscode.TextEdit.setEndOfLine(ends));
   if (edits.length > 0) edit.set(uri, edits);
-  return { uri, document, old, now, wasDirty, where: "buffer" };
+  return { file, document, old, now, wasDirty, where: "buffer" };
 }
 
 /** Saves a change whose edit was made, unless the person had unsaved changes there: those stay theirs to save.
  *  Answers what the file holds. */
-export async function finish({ uri, document, now, wasDirty, where }: Change): Promise<Uint8Array> {
+export async function finish({ file, document, now, wasDirty, where }: Change): Promise<Uint8Array> {
+  const { uri } = file;
+  await still(file);
   if (where === "disk") {
     await vscode.workspace.fs.writeFile(uri, Buffer.from(now));
     await bufferOf(uri);
@@ -134,11 +138,12 @@ export async function finish({ uri, document, now, wasDirty, where }: Change): P
 }
 
 /** Changes a text file to hold this, and shows it. */
-export async function change(uri: vscode.Uri, now: string): Promise<Uint8Array> {
+export async function change(file: Looked, now: string): Promise<Uint8Array> {
   const edit = new vscode.WorkspaceEdit();
-  const change = await prepare(uri, now, edit);
+  const change = await prepare(file, now, edit);
   if (change.old !== now) await show(change.document, firstLine(change));
-  if (edit.size > 0 && !(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not make the change in ${uri.fsPath}.`);
+  await still(file);
+  if (edit.size > 0 && !(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not make the change in ${file.uri.fsPath}.`);
   return finish(change);
 }
 

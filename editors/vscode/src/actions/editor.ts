@@ -10,7 +10,7 @@ import { inform } from "../notice";
 import { visible } from "../question";
 import { bytesOf, change, digest, exists, opened, textNow, textOf } from "./document";
 import type { Call } from "./index";
-import { number, optional, text } from "./place";
+import { number, optional, still, text } from "./place";
 
 const MOST = 1000;
 
@@ -48,10 +48,10 @@ export async function open({ place, params }: Call): Promise<unknown> {
 export async function selection({ place }: Call): Promise<unknown> {
   const editor = vscode.window.activeTextEditor;
   // What is outside the folders, such as a settings file or an untitled buffer, is nobody's business.
-  const path = editor && (await place.named(editor.document.uri));
-  if (!editor || path === undefined) return { path: null };
+  const found = editor && (await place.named(editor.document.uri));
+  if (!editor || !found) return { path: null };
   const { document } = editor;
-  return { path, selection: span(editor.selection), text: document.getText(editor.selection), language: document.languageId, unsaved: document.isDirty };
+  return { path: found.shown, selection: span(editor.selection), text: document.getText(editor.selection), language: document.languageId, unsaved: document.isDirty };
 }
 
 export async function diagnostics({ place, params }: Call): Promise<unknown> {
@@ -62,7 +62,7 @@ export async function diagnostics({ place, params }: Call): Promise<unknown> {
   const words = ["error", "warning", "information", "hint"];
   const found = [];
   for (const [uri, list] of all) {
-    const path = await place.named(uri);
+    const path = (await place.named(uri))?.shown;
     if (path === undefined) continue;
     for (const { range, severity, message, source, code } of list) {
       const name = typeof code === "object" ? code.value : code;
@@ -79,7 +79,7 @@ export async function symbols({ place, params, signal }: Call): Promise<unknown>
   if (given === undefined) {
     const list = await vscode.commands.executeCommand<vscode.SymbolInformation[] | undefined>("vscode.executeWorkspaceSymbolProvider", optional(params, "query") ?? "");
     for (const one of list ?? []) {
-      const path = await place.named(one.location.uri);
+      const path = (await place.named(one.location.uri))?.shown;
       if (path !== undefined) found.push({ name: one.name, kind: kind(one.kind), path, ...span(one.location.range), ...(one.containerName && { container: one.containerName }) });
     }
   } else {
@@ -108,7 +108,8 @@ async function provided<T>(signal: AbortSignal, ask: () => Thenable<T | undefine
 }
 
 export async function format({ place, params, signal }: Call): Promise<unknown> {
-  const { uri, shown } = await place.path(text(params, "path"));
+  const file = await place.path(text(params, "path"));
+  const { uri, shown } = file;
   const document = await opened(uri, shown);
   const wasDirty = document.isDirty;
   const config = vscode.workspace.getConfiguration("editor", document);
@@ -119,7 +120,9 @@ export async function format({ place, params, signal }: Call): Promise<unknown> 
   const edit = new vscode.WorkspaceEdit();
   edit.set(uri, edits);
   await vscode.window.showTextDocument(document, { preserveFocus: true, preview: true });
+  await still(file);
   if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not format ${shown}.`);
+  await still(file);
   if (!wasDirty) await document.save();
   return { changed: document.getText() !== before, digest: digest(await bytesOf(uri)) };
 }
@@ -137,17 +140,23 @@ export async function rename({ place, params, signal }: Call): Promise<unknown> 
   const files = [];
   const unnamed = [];
   for (const [touched, edits] of edit.entries()) {
-    const path = await place.named(touched);
-    if (path === undefined) throw new Failure("outside_workspace", `To rename it would change ${touched.fsPath}, which is outside ${place.folder.name}.`);
-    if (!(await place.isDecided(touched))) unnamed.push(path);
-    files.push({ path, edits: edits.length, uri: touched, wasDirty: vscode.workspace.textDocuments.some((document) => document.uri.toString() === touched.toString() && document.isDirty) });
+    const file = await place.named(touched);
+    if (!file) throw new Failure("outside_workspace", `To rename it would change ${touched.fsPath}, which is outside ${place.folder.name}.`);
+    if (!place.isDecided(file)) unnamed.push(file.shown);
+    files.push({ ...file, edits: edits.length, wasDirty: vscode.workspace.textDocuments.some((document) => document.uri.toString() === touched.toString() && document.isDirty) });
   }
   if (unnamed.length > 0) {
     throw new Failure("invalid_params", `To rename it changes more files, which were not decided on: ${unnamed.map((path) => `\`${path}\``).join(", ")}. Nothing was changed. Ask again with all of them in \`files\`.`);
   }
+  for (const file of files) await still(file);
   if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", "The editor did not rename it.");
-  for (const file of files) if (!file.wasDirty) await (await vscode.workspace.openTextDocument(file.uri)).save();
-  return { files: files.map(({ path, edits }) => ({ path, edits })) };
+  for (const file of files) {
+    if (file.wasDirty) continue;
+    const document = await vscode.workspace.openTextDocument(file.uri);
+    await still(file);
+    await document.save();
+  }
+  return { files: files.map(({ shown, edits }) => ({ path: shown, edits })) };
 }
 
 export async function command({ params }: Call): Promise<unknown> {
@@ -219,7 +228,8 @@ export class Diffs implements vscode.Disposable {
   #count = 0;
 
   async show({ place, params, signal }: Call): Promise<unknown> {
-    const { uri, shown } = await place.path(text(params, "path"));
+    const file = await place.path(text(params, "path"));
+    const { uri, shown } = file;
     const content = text(params, "content");
     const title = visible(optional(params, "title") ?? "A proposed change");
     const there = await exists(uri);
@@ -239,10 +249,11 @@ export class Diffs implements vscode.Disposable {
       void inform(`An agent proposes a change of ${visible(shown)}: ${title}`, ...Object.keys(ANSWERS)).then((chosen) => isAnswer(chosen) && this.#proposed.get(key)?.answer(chosen));
       const answer = await Promise.race([closed, answered]);
       if (signal.aborted || answer !== "Accept") return { accepted: false };
+      await still(file);
       if (!there) await vscode.workspace.fs.writeFile(uri, new Uint8Array());
       // Which ends the lines have is not seen there: those of the file stay.
       const isCrlf = there && endsOf(await textNow(uri)) === "crlf";
-      return { accepted: true, digest: digest(await change(uri, isCrlf ? lined(content).replaceAll("\n", "\r\n") : content)) };
+      return { accepted: true, digest: digest(await change(file, isCrlf ? lined(content).replaceAll("\n", "\r\n") : content)) };
     } finally {
       this.#proposed.delete(key);
       const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => isOurs(tab, right));

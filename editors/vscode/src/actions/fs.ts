@@ -8,7 +8,7 @@ import { applied, type Edit, unified } from "../edits";
 import { asFailure, Failure } from "../failure";
 import { bytesOf, change, digest, exists, expected, MAX_FILE, openBuffer, textNow, textOf } from "./document";
 import type { Call } from "./index";
-import { number, optional, text } from "./place";
+import { number, optional, still, text } from "./place";
 import type { Found, Wanted } from "./search-worker";
 
 const MAX_ANSWER = 1024 * 1024;
@@ -170,7 +170,8 @@ function decoded(params: Record<string, unknown>): { content: string; bytes: Uin
 }
 
 export async function write({ place, params }: Call): Promise<unknown> {
-  const { uri, shown, real } = await place.path(text(params, "path"));
+  const file = await place.path(text(params, "path"));
+  const { uri, shown, real } = file;
   const { content, bytes, isText } = decoded(params);
   if (bytes.byteLength > MAX_FILE) throw new Failure("too_large", `It would have ${bytes.byteLength} bytes; at most ${MAX_FILE} are written.`);
   const mode = permissions(params);
@@ -179,6 +180,7 @@ export async function write({ place, params }: Call): Promise<unknown> {
   const before = there || openBuffer(uri)?.isDirty ? await bytesOf(uri) : undefined;
   expected(optional(params, "expect"), before, shown);
   let now: Uint8Array = bytes;
+  await still(file);
   if (isText && (before === undefined || textOf(before) !== undefined)) {
     if (!there) {
       const edit = new vscode.WorkspaceEdit();
@@ -186,12 +188,15 @@ export async function write({ place, params }: Call): Promise<unknown> {
       await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
       if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not make ${shown}.`);
     }
-    now = await change(uri, content);
+    now = await change(file, content);
   } else {
     await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
     await vscode.workspace.fs.writeFile(uri, bytes);
   }
-  if (mode !== undefined) await disk.chmod(real, mode);
+  if (mode !== undefined) {
+    await still(file);
+    await disk.chmod(real, mode);
+  }
   return { digest: digest(now), created: !there };
 }
 
@@ -203,7 +208,8 @@ function permissions(params: Record<string, unknown>): number | undefined {
 }
 
 export async function edit({ place, params }: Call): Promise<unknown> {
-  const { uri, shown } = await place.path(text(params, "path"));
+  const file = await place.path(text(params, "path"));
+  const { uri, shown } = file;
   const bytes = await bytesOf(uri);
   expected(optional(params, "expect"), bytes, shown);
   if (textOf(bytes) === undefined) throw new Failure("bad_encoding", `${shown} is not UTF-8 text, so it cannot be edited. Use fs.write with \`encoding: "base64"\`.`);
@@ -213,7 +219,7 @@ export async function edit({ place, params }: Call): Promise<unknown> {
     return { old: text(each, "old"), new: text(each, "new"), all: each.all === true };
   });
   const old = await textNow(uri);
-  const now = await change(uri, applied(old, wanted, shown));
+  const now = await change(file, applied(old, wanted, shown));
   return { digest: digest(now), diff: unified(shown, old, textOf(now) ?? "") };
 }
 

@@ -8,12 +8,10 @@ import { patched, type Piece } from "../edits";
 import { Failure } from "../failure";
 import { bytesOf, type Change, digest, finish, firstLine, prepare, show, textNow, textOf } from "./document";
 import type { Call } from "./index";
-import { optional, type Place, text } from "./place";
-
-type Inside = Awaited<ReturnType<Place["path"]>>;
+import { type Looked, optional, type Place, still, text } from "./place";
 
 /** One file before and after. */
-interface Planned extends Inside {
+interface Planned extends Looked {
   /** Nothing for one that is new. */
   old: string | undefined;
   /** Nothing for one that goes. */
@@ -73,7 +71,7 @@ async function plan(place: Place, file: Record<string, unknown>): Promise<Planne
   }
 }
 
-async function existing(place: Place, path: string): Promise<Inside & { old: string }> {
+async function existing(place: Place, path: string): Promise<Looked & { old: string }> {
   const there = await place.path(path);
   const old = textOf(await bytesOf(there.uri));
   if (old === undefined) throw new Failure("bad_encoding", `${path} is not UTF-8 text, so no patch fits it.`);
@@ -81,7 +79,7 @@ async function existing(place: Place, path: string): Promise<Inside & { old: str
   return { ...there, old: (await textNow(there.uri)).replace(/^\ufeff/, "") };
 }
 
-async function vacant(place: Place, path: string): Promise<Inside> {
+async function vacant(place: Place, path: string): Promise<Looked> {
   const there = await place.path(path, "keep");
   if (await lstat(there.real).catch(() => undefined)) throw new Failure("already_exists", `The patch makes ${path} new, but it is there already. Nothing was changed.`);
   return there;
@@ -91,19 +89,24 @@ async function vacant(place: Place, path: string): Promise<Inside> {
 async function carryOut(planned: readonly Planned[]): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
   const changes: Change[] = [];
-  for (const { uri, real, old, now } of planned) {
+  for (const file of planned) {
+    const { uri, real, old, now } = file;
+    await still(file);
     if (now === undefined) edit.deleteFile(uri, { recursive: false });
     else if (old === undefined) {
       await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
       edit.createFile(uri, { overwrite: false, contents: Buffer.from(now) });
-    } else changes.push(await prepare(uri, now, edit));
+    } else changes.push(await prepare(file, now, edit));
   }
+  for (const file of planned) await still(file);
   // An edit of nothing counts as one that was not made.
   const isEmpty = edit.size === 0 && changes.length === planned.length;
   if (!isEmpty && !(await vscode.workspace.applyEdit(edit))) throw new Failure("io", "The editor did not apply the patch.");
   for (const change of changes) await finish(change);
-  for (const { real, executable } of planned) {
+  for (const file of planned) {
+    const { real, executable } = file;
     if (executable === undefined) continue;
+    await still(file);
     const { mode } = await stat(real);
     await chmod(real, executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111);
   }

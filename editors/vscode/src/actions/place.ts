@@ -6,6 +6,9 @@ import * as vscode from "vscode";
 import { Failure } from "../failure";
 import { decidedOn, inside, type Inside, isInside, type Last, real, shownFrom } from "../paths";
 
+/** A path that was looked at, and the name by which the window has it. */
+export type Looked = Inside & { uri: vscode.Uri };
+
 export class Place {
   private constructor(readonly folder: vscode.WorkspaceFolder, private readonly base: string, private readonly decided: readonly string[] | undefined) {}
 
@@ -25,7 +28,7 @@ export class Place {
   }
 
   /** A path of the action's parameters: inside, and where it was when it was decided on. */
-  async path(given: string, last: Last = "follow"): Promise<Inside & { uri: vscode.Uri }> {
+  async path(given: string, last: Last = "follow"): Promise<Looked> {
     const found = await inside(this.roots, given, last);
     decidedOn(this.decided, given, found.real);
     return { ...found, uri: await this.#uri(found.real) };
@@ -44,14 +47,14 @@ export class Place {
   }
 
   /** A uri that the editor named, where it is in the action's own folder; nothing where it is not. */
-  async named(uri: vscode.Uri): Promise<string | undefined> {
+  async named(uri: vscode.Uri): Promise<Looked | undefined> {
     if (uri.scheme !== "file") return undefined;
-    return inside([this.folder.uri.fsPath], uri.fsPath).then(({ shown }) => shown, () => undefined);
+    return inside([this.folder.uri.fsPath], uri.fsPath).then((found) => ({ ...found, uri }), () => undefined);
   }
 
   /** Whether something that the editor named is among what was decided on. */
-  async isDecided(uri: vscode.Uri): Promise<boolean> {
-    return this.decided === undefined || this.decided.includes(await real(uri.fsPath));
+  isDecided({ real }: Looked): boolean {
+    return this.decided === undefined || this.decided.includes(real);
   }
 
   /** Refuses where this, or anything below it, has changes that the person has not saved: who takes the file
@@ -76,6 +79,13 @@ export class Place {
   shown(path: string): string {
     return shownFrom(isInside(this.base, path) ? this.base : this.folder.uri.fsPath, path);
   }
+}
+
+/** Refuses what leads elsewhere than when it was looked at. To be asked right before each write: the look may be
+ *  an hour ago, and a folder on the way may have become a link. */
+export async function still({ uri, real: was, shown }: Looked): Promise<void> {
+  const now = await real(uri.fsPath);
+  if (now !== was) throw new Failure("changed", `${shown} leads to ${now} by now, and that is not what was decided on. It was not written. Look again.`);
 }
 
 export function text(params: Record<string, unknown>, name: string): string;
