@@ -13,7 +13,6 @@ import type { Found, Wanted } from "./search-worker";
 
 const MAX_ANSWER = 1024 * 1024;
 const MAX_ENTRIES = 10_000;
-const MAX_SEARCHED = 4 * 1024 * 1024;
 
 export async function read({ place, params }: Call): Promise<unknown> {
   const { uri, shown } = await place.path(text(params, "path"));
@@ -143,14 +142,9 @@ export async function search(call: Call): Promise<unknown> {
       signal.addEventListener("abort", () => reject(new Failure("cancelled", "It was stopped.")), { once: true });
     });
     answer.catch(() => {});
-    for (const { uri, shown } of files) {
-      if (signal.aborted) break;
+    for (const { uri, shown, real } of files) {
       const buffer = openBuffer(uri);
-      if (buffer?.isDirty) worker.postMessage({ path: shown, text: buffer.getText() });
-      else {
-        const size = await disk.stat(uri.fsPath).then(({ size }) => size, () => Infinity);
-        if (size <= MAX_SEARCHED) worker.postMessage({ path: shown, file: uri.fsPath });
-      }
+      worker.postMessage(buffer?.isDirty ? { path: shown, text: buffer.getText() } : { path: shown, file: real });
     }
     worker.postMessage(null);
     const { matches, more } = await answer;

@@ -1,8 +1,10 @@
 // Searches texts for a pattern, in a thread of its own.
 
-import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { type Match, matcher } from "../search";
+import { heldText } from "./held";
+
+const MAX_SEARCHED = 4 * 1024 * 1024;
 
 export interface Wanted {
   pattern: string;
@@ -26,14 +28,9 @@ parentPort?.on("message", (piece: { path: string; text?: string; file?: string }
     return;
   }
   if (more) return;
-  let text = piece.text;
-  if (text === undefined) {
-    try {
-      text = readFileSync(piece.file ?? "", "utf8");
-    } catch {
-      return;
-    }
-  }
+  // An agent's pattern decides how long ago the file was checked.
+  const text = piece.text ?? heldText(piece.file ?? "", MAX_SEARCHED);
+  if (text === undefined) return;
   for (const match of find(piece.path, text)) {
     if (matches.length >= limit) {
       more = true;
