@@ -61,6 +61,30 @@ test("a window with several folders is a runtime for each", limit, async (t) => 
   assert.deepEqual([await read(first, "a.txt"), await read(second, "a.txt")], ["left\n", "right\n"]);
 });
 
+test("what is found in one folder of a window is in that folder, whatever a link in it leads to", limit, async (t) => {
+  const found = await folder(join(at, "found"), { "a.txt": "word in found\n", "below/b.txt": "word below\n" });
+  const beside = await folder(join(at, "beside"), { "c.txt": "word beside\n" });
+  await symlink(beside, join(found, "link"));
+  await symlink(join(found, "a.txt"), join(found, "below/up.txt"));
+  const both = join(at, "linked.code-workspace");
+  await writeFile(both, JSON.stringify({ folders: [{ path: found }, { path: beside }] }));
+  const window = await open(t, bench, both);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(found);
+  const paths = async (action, params) => {
+    const { result } = await ward.act(runtime_id, action, params);
+    return (result.entries ?? result.matches).map(({ path }) => path).sort();
+  };
+  for (const [path, ...inside] of [[".", "a.txt", "below/b.txt"], ["below", "below/b.txt"]]) {
+    for (const pattern of ["**", "../**"]) {
+      for (const list of [await paths("fs.glob", { path, pattern }), await paths("fs.search", { path, pattern: "word", glob: pattern })]) {
+        assert.deepEqual(list.filter((one) => one !== "below/up.txt"), pattern === "**" ? inside : [], `${path} ${pattern}`);
+        assert.ok(path === "." || list.every((one) => one.startsWith("below/b")), list.join(" "));
+      }
+    }
+  }
+});
+
 test("a virtual workspace says what it cannot do, and beside a folder on the disk that one connects", limit, async (t) => {
   const runtimes = async () => (await ward.call("GET", "/runtimes?kind=vscode")).body.runtimes;
   const virtual = join(at, "virtual.code-workspace");

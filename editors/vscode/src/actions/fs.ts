@@ -6,9 +6,10 @@ import { Worker } from "node:worker_threads";
 import * as vscode from "vscode";
 import { applied, type Edit, unified } from "../edits";
 import { asFailure, Failure } from "../failure";
+import { inside } from "../paths";
 import { bytesOf, change, digest, exists, expected, MAX_FILE, openBuffer, textNow, textOf } from "./document";
 import type { Call } from "./index";
-import { number, optional, still, text } from "./place";
+import { type Looked, number, optional, still, text } from "./place";
 import type { Found, Wanted } from "./search-worker";
 
 const MAX_ANSWER = 1024 * 1024;
@@ -92,17 +93,17 @@ function leftOut(folder: vscode.Uri): string | undefined {
   return patterns.length === 0 ? undefined : `{${patterns.join(",")}}`;
 }
 
-/** The editor's own search for files: what is excluded there is left out here, and so is whatever a
- *  link leads out to. */
-async function found({ place, signal }: Call, top: vscode.Uri, pattern: string): Promise<{ files: { real: string; shown: string; uri: vscode.Uri }[]; truncated: boolean }> {
+/** The editor's own search for files: what is excluded there is left out here, and so is whatever a link, or
+ *  the pattern, leads to outside of this folder, which is what was decided on. */
+async function found({ place, signal }: Call, top: Looked, pattern: string): Promise<{ files: { real: string; shown: string; uri: vscode.Uri }[]; truncated: boolean }> {
   const source = new vscode.CancellationTokenSource();
   const stop = () => source.cancel();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const uris = await vscode.workspace.findFiles(new vscode.RelativePattern(top, pattern), leftOut(place.folder.uri), MAX_ENTRIES + 1, source.token);
+    const uris = await vscode.workspace.findFiles(new vscode.RelativePattern(top.uri, pattern), leftOut(place.folder.uri), MAX_ENTRIES + 1, source.token);
     const files = [];
     for (const uri of uris.slice(0, MAX_ENTRIES)) {
-      const path = await place.found(uri.fsPath);
+      const path = await inside([top.real], uri.fsPath).catch(() => undefined);
       if (path) files.push({ ...path, shown: place.shown(uri.fsPath), uri });
     }
     return { files: files.sort((a, b) => (a.shown < b.shown ? -1 : 1)), truncated: uris.length > MAX_ENTRIES };
@@ -114,7 +115,7 @@ async function found({ place, signal }: Call, top: vscode.Uri, pattern: string):
 
 export async function glob(call: Call): Promise<unknown> {
   const top = await call.place.path(text(call.params, "path", "."));
-  const { files, truncated } = await found(call, top.uri, text(call.params, "pattern"));
+  const { files, truncated } = await found(call, top, text(call.params, "pattern"));
   const entries = await Promise.all(files.map(({ uri, shown }) => entry(uri.fsPath, shown).catch(() => undefined)));
   return { entries: sorted(entries.filter((one) => one !== undefined)), truncated };
 }
@@ -128,10 +129,10 @@ export async function search(call: Call): Promise<unknown> {
   const isFolder = ((await vscode.workspace.fs.stat(top.uri)).type & vscode.FileType.Directory) !== 0;
   const leaveOut = given?.startsWith("!");
   const pattern = given === undefined || leaveOut ? "**" : given.includes("/") ? given : `**/${given}`;
-  let { files, truncated } = isFolder ? await found(call, top.uri, pattern) : { files: [{ ...top }], truncated: false };
+  let { files, truncated } = isFolder ? await found(call, top, pattern) : { files: [{ ...top }], truncated: false };
   if (leaveOut && given) {
     const without = given.slice(1);
-    const out = new Set((await found(call, top.uri, without.includes("/") ? without : `**/${without}`)).files.map(({ real }) => real));
+    const out = new Set((await found(call, top, without.includes("/") ? without : `**/${without}`)).files.map(({ real }) => real));
     files = files.filter(({ real }) => !out.has(real));
   }
   const worker = new Worker(join(__dirname, "search.js"), { workerData: wanted });

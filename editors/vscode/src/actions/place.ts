@@ -71,11 +71,6 @@ export class Place {
     }
   }
 
-  /** A file that was found below a folder, where it is inside. */
-  async found(path: string): Promise<Inside | undefined> {
-    return inside(this.roots, path).catch(() => undefined);
-  }
-
   shown(path: string): string {
     return shownFrom(isInside(this.base, path) ? this.base : this.folder.uri.fsPath, path);
   }
