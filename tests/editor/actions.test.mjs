@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { folder, limit, open, stage } from "./workbench.mjs";
 
 let at, ward, bench, end;
-before(async () => ({ at, ward, bench, end } = await stage({ "ward.allowedCommands": ["workbench.action.files.saveAll", "ward.*"], "ward.allowedTasks": ["fails"] })), limit);
+before(async () => ({ at, ward, bench, end } = await stage({ "ward.allowedCommands": ["workbench.action.files.saveAll", "ward.*", "runCommands"], "ward.allowedTasks": ["fails"] })), limit);
 after(() => end());
 
 async function scene(t, name, files) {
@@ -362,7 +362,9 @@ test("the editor shows, selects, tells what is wrong, proposes, knows symbols, f
 
   const asked = async (action, params) => ward.outcome(await ward.asked(runtime, action, params));
   assert.equal((await asked("editor.command", { command: "workbench.action.files.saveAll" })).status, "done");
-  for (const command of ["workbench.action.closeWindow", "ward.acceptChange"]) assert.equal((await asked("editor.command", { command })).kind, "permission_denied", command);
+  for (const params of [{ command: "workbench.action.closeWindow" }, { command: "ward.acceptChange" }, { command: "runCommands", arguments: [{ commands: ["ward.disconnect"] }] }]) {
+    assert.equal((await asked("editor.command", params)).kind, "permission_denied", params.command);
+  }
   assert.deepEqual((await asked("editor.task", { task: "fails" })).result, { exit_code: 7 });
   assert.equal((await asked("editor.task", { task: "other" })).kind, "permission_denied");
 });

@@ -10,6 +10,7 @@ import { inform } from "../notice";
 import { visible } from "../question";
 import { bytesOf, change, digest, exists, opened, textNow, textOf } from "./document";
 import type { Call } from "./index";
+import { isOwn } from "./own";
 import { number, optional, still, text } from "./place";
 
 const MOST = 1000;
@@ -161,13 +162,14 @@ export async function rename({ place, params, signal }: Call): Promise<unknown> 
 
 export async function command({ params }: Call): Promise<unknown> {
   const id = text(params, "command");
+  const given = Array.isArray(params.arguments) ? (params.arguments as unknown[]) : [];
   // With them a person answers, and accepts changes: whatever a pattern in the setting lets through.
-  if (id.startsWith("ward.")) throw new Failure("denied", `The command ${id} is Ward's own, and no agent's to use.`);
+  if (isOwn(id, given)) throw new Failure("denied", `The command ${id} is Ward's own, or runs others such as those, and no agent's to use.`);
   if (!allowed(setting<string[]>("allowedCommands"), id)) {
     throw new Failure("denied", `The command ${id} is not among those that the person allows. They can add it to the setting ward.allowedCommands.`);
   }
   if (!(await vscode.commands.getCommands(true)).includes(id)) throw new Failure("not_found", `There is no command ${id}.`);
-  const result: unknown = await vscode.commands.executeCommand(id, ...(Array.isArray(params.arguments) ? (params.arguments as unknown[]) : []));
+  const result: unknown = await vscode.commands.executeCommand(id, ...given);
   return { result: plain(result) };
 }
 
