@@ -282,12 +282,24 @@ test("a terminal in which the person runs something is theirs: nothing is typed 
 test("a shell that reports nothing gets nothing typed: the command runs beside it, with its true exit code", limit, async (t) => {
   await bench.set({ "terminal.integrated.shellIntegration.enabled": false, "ward.shellIntegrationTimeout": 2 });
   t.after(() => bench.set({ "terminal.integrated.shellIntegration.enabled": true, "ward.shellIntegrationTimeout": 10 }));
-  const { runtime, page, window } = await scene(t, "plain", {});
+  const { work, runtime, page, window } = await scene(t, "plain", {});
+  const run = async (params) => (await ward.outcome(await ward.asked(runtime, "terminal.run", params))).result;
   const outcome = await ward.outcome(await ward.asked(runtime, "terminal.run", { command: "echo out; echo err >&2; exit 4" }));
   assert.deepEqual([outcome.result?.exit_code, outcome.result?.stdout, outcome.result?.stderr], [4, "out\n", "err\n"], JSON.stringify(outcome));
   await page.locator(".xterm-rows", { hasText: "does not report commands" }).waitFor();
   await page.locator(".xterm-rows", { hasText: "exit code 4" }).waitFor();
   await window.shot("fallback");
+
+  // What it leaves in the background is not waited for; what runs out of time ends, whatever it heeds.
+  const left = await run({ command: "sleep 60 & echo left" });
+  assert.deepEqual([left.exit_code, left.stdout, left.duration_ms < 30_000], [0, "left\n", true], JSON.stringify(left));
+  const deaf = await run({ command: "sh -c 'trap \"\" TERM; echo $$ > deaf; while :; do sleep 1; done' & wait", timeout_ms: 6000 });
+  assert.deepEqual([deaf.timed_out, deaf.duration_ms < 30_000], [true, true], JSON.stringify(deaf));
+  const pid = Number(await readFile(join(work, "deaf"), "utf8"));
+  for (let tries = 0; await stat(`/proc/${pid}`).then(() => true, () => false); tries++) {
+    assert.ok(tries < 100, "it still runs");
+    await page.waitForTimeout(100);
+  }
 });
 
 test("the editor shows, selects, tells what is wrong, proposes, knows symbols, formats and renames", limit, async (t) => {

@@ -9,6 +9,8 @@ import type { Call } from "./index";
 const NAME = "Ward";
 /** How long a command that was told to end may take. */
 const GRACE_MS = 2000;
+/** How long what it printed last may be on its way. */
+const LAST_MS = 1000;
 
 export interface Program {
   argv: readonly [string, ...string[]];
@@ -71,15 +73,19 @@ export class Beside implements vscode.Disposable {
     const [file, ...args] = program.argv;
     const child = spawn(file, args, { cwd: program.cwd, env: { ...process.env, ...program.env }, stdio: ["ignore", "pipe", "pipe"], detached: true });
     const kill = () => {
-      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      // It leads a group of its own: all of it ends.
-      signal(child.pid, "SIGTERM");
-      setTimeout(() => child.pid !== undefined && child.exitCode === null && child.signalCode === null && signal(child.pid, "SIGKILL"), GRACE_MS).unref();
+      const { pid } = child;
+      if (pid === undefined) return;
+      // It leads a group of its own: all of it ends, also what does not heed the first word and outlives its leader.
+      signal(pid, "SIGTERM");
+      setTimeout(() => signal(pid, "SIGKILL"), GRACE_MS).unref();
     };
     shown.stop = kill;
+    let isOver = false;
     for (const [stream, from, kept] of [["stdout", child.stdout, out], ["stderr", child.stderr, error]] as const) {
       from.setEncoding("utf8");
       from.on("data", (data: string) => {
+        // What was left in the background is read on, so that it can write, but it is nobody's output.
+        if (isOver) return;
         kept.push(data);
         call.output.push(stream, data);
         shown.write(data);
@@ -90,10 +96,15 @@ export class Beside implements vscode.Disposable {
     try {
       return await new Promise<Ended>((resolve, reject) => {
         child.once("error", reject);
-        child.once("close", (code, signal) => {
+        const end = (code: number | null, signal: NodeJS.Signals | null) => {
+          if (isOver) return;
+          isOver = true;
           shown.write(`\x1b[2m${code === null ? `ended by ${signal}` : `exit code ${code}`}\x1b[0m\n`);
           resolve(code === null ? { signal: signal ?? "SIGKILL" } : { exit_code: code });
-        });
+        };
+        // The pipes are open for as long as anything in the background holds them.
+        child.once("exit", (code, signal) => setTimeout(() => end(code, signal), LAST_MS));
+        child.once("close", end);
       });
     } finally {
       stop.removeEventListener("abort", kill);
