@@ -26,6 +26,10 @@ test("files are read, listed, found, searched, written, edited, moved and delete
   const { work, act, page, window } = await scene(t, "files", { "a.txt": "one\ntwo\nthree\n", "src/b.js": "let x = 1;\nlet y = 2;\n", "node_modules/c/d.js": "let x = 1;\n", ".hidden": "h", "bytes.bin": Buffer.from([0, 255, 1]) });
   await symlink("/etc", join(work, "out"));
 
+  for (const [action, params] of [["fs.read", { path: "none" }], ["fs.list", { path: "none" }], ["fs.stat", { path: "none" }], ["fs.search", { path: "none", pattern: "x" }], ["fs.edit", { path: "none", edits: [{ old: "x", new: "y" }] }], ["fs.move", { from: "none", to: "some" }], ["fs.delete", { path: "none" }]]) {
+    const outcome = await act(action, params);
+    assert.deepEqual([outcome.kind, outcome.error], ["not_found", "none is not there."], action);
+  }
   const read = await act("fs.read", { path: "a.txt", offset: 2, limit: 1 });
   assert.deepEqual([read.content, read.encoding, read.size, read.truncated, read.next_offset], ["two\n", "utf-8", 14, true, 3]);
   assert.match(read.digest, /^sha256:[0-9a-f]{64}$/);

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import * as vscode from "vscode";
 import { endsOf, hunks, lined } from "../edits";
-import { Failure } from "../failure";
+import { asFailure, Failure } from "../failure";
 import { type Looked, still } from "./place";
 
 export const MAX_FILE = 64 * 1024 * 1024;
@@ -18,13 +18,21 @@ export function openBuffer(uri: vscode.Uri): vscode.TextDocument | undefined {
   return vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri.toString() && !document.isClosed);
 }
 
+/** Says of what is not there that it is not, and of everything else what the system says. */
+export function missing(shown: string): (error: unknown) => never {
+  return (error) => {
+    const failure = asFailure(error);
+    throw failure.kind === "not_found" ? new Failure("not_found", `${shown} is not there.`) : failure;
+  };
+}
+
 /** What it holds now: unsaved changes too. */
-export async function bytesOf(uri: vscode.Uri): Promise<Uint8Array> {
+export async function bytesOf(uri: vscode.Uri, shown = uri.fsPath): Promise<Uint8Array> {
   const buffer = openBuffer(uri);
   if (buffer?.isDirty) return Buffer.from(buffer.getText());
-  const { size, type } = await vscode.workspace.fs.stat(uri);
-  if (type & vscode.FileType.Directory) throw new Failure("not_a_file", `${uri.fsPath} is a folder.`);
-  if (size > MAX_FILE) throw new Failure("too_large", `${uri.fsPath} has ${size} bytes; the editor reads at most ${MAX_FILE}.`);
+  const { size, type } = await vscode.workspace.fs.stat(uri).then(undefined, missing(shown));
+  if (type & vscode.FileType.Directory) throw new Failure("not_a_file", `${shown} is a folder.`);
+  if (size > MAX_FILE) throw new Failure("too_large", `${shown} has ${size} bytes; the editor reads at most ${MAX_FILE}.`);
   return vscode.workspace.fs.readFile(uri);
 }
 

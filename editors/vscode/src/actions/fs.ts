@@ -7,7 +7,7 @@ import * as vscode from "vscode";
 import { applied, type Edit, unified } from "../edits";
 import { asFailure, Failure } from "../failure";
 import { inside } from "../paths";
-import { bytesOf, change, digest, exists, expected, MAX_FILE, openBuffer, textNow, textOf } from "./document";
+import { bytesOf, change, digest, exists, expected, MAX_FILE, missing, openBuffer, textNow, textOf } from "./document";
 import type { Call } from "./index";
 import { type Looked, number, optional, still, text } from "./place";
 import type { Found, Wanted } from "./search-worker";
@@ -17,7 +17,7 @@ const MAX_ENTRIES = 10_000;
 
 export async function read({ place, params }: Call): Promise<unknown> {
   const { uri, shown } = await place.path(text(params, "path"));
-  const bytes = await bytesOf(uri);
+  const bytes = await bytesOf(uri, shown);
   const asked = optional(params, "encoding");
   const about = { size: bytes.byteLength, digest: digest(bytes) };
   const words = asked === "base64" ? undefined : textOf(bytes);
@@ -67,7 +67,7 @@ export async function list({ place, params, signal }: Call): Promise<unknown> {
   const hidden = params.hidden === true;
   const entries: Entry[] = [];
   const walk = async (folder: string, left: number): Promise<void> => {
-    for (const name of (await disk.readdir(folder)).sort()) {
+    for (const name of (await disk.readdir(folder).catch(missing(place.shown(folder)))).sort()) {
       if (signal.aborted || entries.length > MAX_ENTRIES) return;
       if (!hidden && name.startsWith(".")) continue;
       const path = join(folder, name);
@@ -83,7 +83,7 @@ export async function list({ place, params, signal }: Call): Promise<unknown> {
 
 export async function stat({ place, params }: Call): Promise<unknown> {
   const { real, shown } = await place.path(text(params, "path"), "keep");
-  return { entries: [await entry(real, shown)], truncated: false };
+  return { entries: [await entry(real, shown).catch(missing(shown))], truncated: false };
 }
 
 /** What the person's settings leave out of a search. */
@@ -126,7 +126,7 @@ export async function search(call: Call): Promise<unknown> {
   const top = await place.path(text(params, "path", "."));
   const wanted: Wanted = { pattern: text(params, "pattern"), context: Math.min(number(params, "context") ?? 0, 20), limit: Math.min(number(params, "limit") ?? 200, 10_000) };
   const given = optional(params, "glob");
-  const isFolder = ((await vscode.workspace.fs.stat(top.uri)).type & vscode.FileType.Directory) !== 0;
+  const isFolder = ((await vscode.workspace.fs.stat(top.uri).then(undefined, missing(top.shown))).type & vscode.FileType.Directory) !== 0;
   const leaveOut = given?.startsWith("!");
   const pattern = given === undefined || leaveOut ? "**" : given.includes("/") ? given : `**/${given}`;
   let { files, truncated } = isFolder ? await found(call, top, pattern) : { files: [{ ...top }], truncated: false };
@@ -205,7 +205,7 @@ function permissions(params: Record<string, unknown>): number | undefined {
 export async function edit({ place, params }: Call): Promise<unknown> {
   const file = await place.path(text(params, "path"));
   const { uri, shown } = file;
-  const bytes = await bytesOf(uri);
+  const bytes = await bytesOf(uri, shown);
   expected(optional(params, "expect"), bytes, shown);
   if (textOf(bytes) === undefined) throw new Failure("bad_encoding", `${shown} is not UTF-8 text, so it cannot be edited. Use fs.write with \`encoding: "base64"\`.`);
   const edits = Array.isArray(params.edits) ? (params.edits as unknown[]) : [];
@@ -236,7 +236,7 @@ export async function move({ place, params }: Call): Promise<unknown> {
   const to = await place.path(text(params, "to"), "keep");
   const replace = params.replace === true;
   if (await place.isRoot(from.real)) throw new Failure("invalid_params", "A folder of the window is not moved.");
-  await disk.lstat(from.real);
+  await disk.lstat(from.real).catch(missing(from.shown));
   const there = await disk.lstat(to.real).catch(() => undefined);
   if (there && (!replace || there.isDirectory())) throw new Failure("already_exists", `${to.shown} is there already.`);
   await place.keepUnsaved(to.real);
@@ -251,7 +251,7 @@ export async function remove({ place, params }: Call): Promise<unknown> {
   const { uri, shown, real } = await place.path(text(params, "path"), "keep");
   const recursive = params.recursive === true;
   if (await place.isRoot(real)) throw new Failure("invalid_params", "A folder of the window is not deleted.");
-  const there = await disk.lstat(real);
+  const there = await disk.lstat(real).catch(missing(shown));
   if (there.isDirectory() && !recursive && (await disk.readdir(real)).length > 0) throw new Failure("not_empty", `${shown} has entries. Give \`recursive\` to delete them too.`);
   await place.keepUnsaved(real);
   // The editor would ask about what a link leads to.

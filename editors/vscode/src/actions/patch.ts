@@ -73,7 +73,7 @@ async function plan(place: Place, file: Record<string, unknown>): Promise<Planne
 
 async function existing(place: Place, path: string): Promise<Looked & { old: string }> {
   const there = await place.path(path);
-  const old = textOf(await bytesOf(there.uri));
+  const old = textOf(await bytesOf(there.uri, path));
   if (old === undefined) throw new Failure("bad_encoding", `${path} is not UTF-8 text, so no patch fits it.`);
   // No patch names the mark at a file's beginning.
   return { ...there, old: (await textNow(there.uri)).replace(/^\ufeff/, "") };
