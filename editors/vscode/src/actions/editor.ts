@@ -136,11 +136,14 @@ export async function rename({ place, params, signal }: Call): Promise<unknown> 
   const ask = () => vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>("vscode.executeDocumentRenameProvider", uri, where, name).then(undefined, (error: unknown) => {
     throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: ${error instanceof Error ? error.message : String(error)}`);
   });
-  const edit = await provided(signal, ask, ({ size }) => size > 0);
-  if (!edit || edit.size === 0) throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: no extension for this language is installed, or it is no symbol.`);
+  const offered = await provided(signal, ask, ({ size }) => size > 0);
+  if (!offered || offered.size === 0) throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: no extension for this language is installed, or it is no symbol.`);
+  // What is offered may also make, move and delete files, and does not tell of it: only the text is taken over.
+  const edit = new vscode.WorkspaceEdit();
   const files = [];
   const unnamed = [];
-  for (const [touched, edits] of edit.entries()) {
+  for (const [touched, edits] of offered.entries()) {
+    edit.set(touched, edits);
     const file = await place.named(touched);
     if (!file) throw new Failure("outside_workspace", `To rename it would change ${touched.fsPath}, which is outside ${place.folder.name}.`);
     if (!place.isDecided(file)) unnamed.push(file.shown);
