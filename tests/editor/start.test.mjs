@@ -96,6 +96,47 @@ test("a Ward that runs on another port is found by the data folder that it owns"
   assert.equal((await ward.runtime(work)).workspace, work);
 });
 
+test("a Ward that the person restarts has its data folder: the window waits for it, starts one where asked to, and ends that as it disconnects", limit, async (t) => {
+  if (await isThere("http://127.0.0.1:3000")) return t.skip("a Ward runs at the usual address");
+  const ward = await serve(at);
+  t.after(() => ward.kill());
+  const work = await folder(join(at, "restarted"));
+  const window = await open(t, bench, work);
+  await window.connect();
+  const { runtime_id } = await ward.runtime(work);
+  await ward.kill();
+  await window.status(/Ward: reconnecting/).waitFor();
+  // It has looked, and found none.
+  const waits = window.page.locator('.statusbar-item [aria-label*="No Ward runs"]');
+  await waits.waitFor();
+  await window.shot("waits");
+  await ward.start();
+  await window.status(/Ward: connected/).waitFor();
+  assert.equal((await ward.runtime(work)).runtime_id, runtime_id);
+  await ward.kill();
+  await waits.waitFor();
+  await window.connect();
+  const url = await startedBy(window);
+  await window.command("Ward: Disconnect");
+  await window.status(/Ward: off/).waitFor();
+  await ended(url);
+  await window.connect();
+  const second = await startedBy(window);
+  const other = await open(t, bench, await folder(join(at, "beside")));
+  await other.connect();
+  await window.command("Ward: Disconnect");
+  await window.status(/Ward: off/).waitFor();
+  await other.command("Ward: Show Status");
+  await other.page.locator(".quick-input-list .monaco-list-row", { hasText: second }).waitFor();
+  await other.page.keyboard.press("Escape");
+  await other.command("Ward: Disconnect");
+  await other.status(/Ward: off/).waitFor();
+  assert.ok(await isThere(second), "the other window was at it");
+  await window.page.close({ runBeforeUnload: true });
+  await ended(second);
+  await ward.start();
+});
+
 test("the Ward that a window started ends also where the window's extensions are killed", limit, async (t) => {
   if (await isThere("http://127.0.0.1:3000")) return t.skip("a Ward runs at the usual address");
   const work = await folder(join(at, "killed"));

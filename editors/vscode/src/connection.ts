@@ -7,7 +7,7 @@ import * as vscode from "vscode";
 import { io, type Socket } from "socket.io-client";
 import { Actions } from "./actions";
 import { asFailure, type Acknowledgement } from "./failure";
-import { type Asking, Finder } from "./find";
+import { type Absent, type Asking, Finder } from "./find";
 import { isLoopback } from "./owner";
 import { beside, Refused, type Ward } from "./ward";
 
@@ -47,6 +47,8 @@ export class Connection implements vscode.Disposable {
   #actions: Actions;
   #changed = new vscode.EventEmitter<State>();
   #beat: ReturnType<typeof setInterval> | undefined;
+  /** Whether this window started the Ward that it is, or was, connected to. */
+  #own = false;
   /** Ends whatever is under way for the last time that a connection was wanted. */
   #wanted: AbortController | undefined;
 
@@ -85,12 +87,11 @@ export class Connection implements vscode.Disposable {
     const wanted = (this.#wanted = new AbortController());
     this.#set({ at: "connecting" });
     try {
-      return await this.#open(asking, wanted.signal);
+      return await this.#open(asking, "start", wanted.signal);
     } catch (error) {
-      if (!wanted.signal.aborted) {
-        this.#close();
-        this.#set({ at: "failed", why: message(error) });
-      }
+      if (wanted.signal.aborted) throw new vscode.CancellationError();
+      this.#close();
+      this.#set({ at: "failed", why: message(error) });
       throw error;
     }
   }
@@ -103,6 +104,8 @@ export class Connection implements vscode.Disposable {
     if (ward) await Promise.allSettled(links.map(({ runtimeId }) => ward.call("DELETE", `/runtimes/${runtimeId}`)));
     this.#close();
     this.#set({ at: "off" });
+    // So that the data folder is the person's again; another window may be at that Ward.
+    if (!(await this.finder.inUse()) && this.#wanted === undefined) this.finder.end();
   }
 
   /** The folders of the window have changed. */
@@ -111,9 +114,9 @@ export class Connection implements vscode.Disposable {
     this.#lost("The folders of this window have changed.");
   }
 
-  async #open(asking: Asking, signal: AbortSignal): Promise<Ward> {
+  async #open(asking: Asking, absent: Absent, signal: AbortSignal): Promise<Ward> {
     const folders = connectable();
-    const ward = await this.finder.find(asking);
+    const ward = await this.finder.find(asking, absent, signal);
     signal.throwIfAborted();
     const links: Link[] = [];
     try {
@@ -126,6 +129,7 @@ export class Connection implements vscode.Disposable {
       signal.throwIfAborted();
       if (links.some(({ socket }) => !socket.connected)) throw new Error("The connection was lost at once.");
       this.#links = links;
+      this.#own = this.finder.started(ward);
       for (const { socket } of links) socket.once("disconnect", (why) => this.#lost(`The connection to Ward was lost (${why}).`, socket));
       this.#beat = setInterval(() => void this.#heartbeat(ward), (lease * 1000) / 3);
       this.#set({ at: "connected", ward, since: Date.now() });
@@ -231,7 +235,7 @@ export class Connection implements vscode.Disposable {
       await sleep(tries === 1 ? 100 : pause * (0.75 + Math.random() / 2), signal);
       if (signal.aborted) return;
       try {
-        await this.#open("quiet", signal);
+        await this.#open("quiet", this.#own ? "start" : "look", signal);
         return;
       } catch (error) {
         this.log.debug(`not connected again: ${message(error)}`);

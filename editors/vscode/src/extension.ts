@@ -75,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): void {
       try {
         return await run(...args);
       } catch (error) {
+        if (error instanceof vscode.CancellationError) return undefined;
         log.error(`${name}: ${message(error)}`);
         const action = await fail(message(error).replace(/^(?!Ward )/, "Ward: "), "Settings", "Log");
         if (action === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "ward.");
@@ -148,7 +149,7 @@ export function activate(context: vscode.ExtensionContext): void {
   });
   command("ward.setToken", () => finder.askToken());
   command("ward.forgetToken", async () => {
-    const { url } = (connection.ward ?? (await finder.find("quiet"))).address;
+    const { url } = (connection.ward ?? (await finder.find("quiet", "look"))).address;
     await finder.forgetToken(url);
     void inform(`Ward: the token for ${url} is forgotten.`);
   });
@@ -196,7 +197,7 @@ async function showStatus(connection: Connection, approvals: Approvals, finder: 
   const items: Item[] = [];
   const separator = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
   if (state.at === "connected") {
-    items.push(line("$(pass) Connected", `${state.ward.address.url}${finder.startedHere ? ", started by this window" : ""}`));
+    items.push(line("$(pass) Connected", `${state.ward.address.url}${finder.started(state.ward) ? ", started by this window" : ""}`));
     for (const { folder, runtimeId } of connection.runtimes) items.push(line(`$(folder) ${folder.name}`, `runtime ${runtimeId}`, folder.uri.fsPath));
     items.push(line("$(list-unordered) Agents can do here", "files, commands, and what only an editor can", connection.capabilities.filter((name) => name.startsWith("editor.")).map((name) => name.slice("editor.".length)).join(", ")));
     const confined = connection.runtimes.every((one) => one.confined);
@@ -212,7 +213,8 @@ async function showStatus(connection: Connection, approvals: Approvals, finder: 
   items.push(separator("commands"));
   if (state.at === "connected" || state.at === "lost") {
     items.push({ label: `Show Approvals${approvals.count > 0 ? ` (${approvals.count})` : ""}`, run: () => vscode.commands.executeCommand("ward.showApprovals") }, command("Open Chat", "ward.openChat"), command("Disconnect", "ward.disconnect"));
-  } else items.push(command("Connect This Window", "ward.connect"));
+  }
+  if (state.at !== "connected") items.push(command("Connect This Window", "ward.connect"));
   items.push({ label: "Show Log", run: () => log.show() }, { label: "Settings", run: () => vscode.commands.executeCommand("workbench.action.openSettings", "ward.") });
   const picked = await vscode.window.showQuickPick(items, { title: "Ward", placeHolder: "The state of this window" });
   await picked?.run?.();

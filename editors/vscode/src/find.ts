@@ -16,6 +16,9 @@ const LOOK_MS = 250;
 
 /** Whether the person is there to be asked. */
 export type Asking = "may ask" | "quiet";
+/** What becomes of it where no Ward runs. A Ward that is started has the data folder: one that the person is
+ *  about to start again could not. */
+export type Absent = "start" | "look";
 
 /** The Ward that was started ended at once. */
 class Ended extends Error {}
@@ -23,18 +26,38 @@ class Ended extends Error {}
 export class Finder implements vscode.Disposable {
   #child: ChildProcess | undefined;
   #started: string | undefined;
+  /** Until then the Ward that was ended last has the data folder. */
+  #gone = Promise.resolve();
 
   constructor(private readonly context: vscode.ExtensionContext, private readonly log: vscode.LogOutputChannel) {}
 
   /** A Ward that answers, and takes the token. */
-  async find(asking: Asking): Promise<Ward> {
-    const url = (await this.#running()) ?? (await this.#start().catch((error: unknown) => this.#meanwhile(error, asking)));
+  async find(asking: Asking, absent: Absent, signal?: AbortSignal): Promise<Ward> {
+    await this.#gone;
+    let url = await this.#running();
+    signal?.throwIfAborted();
+    if (url === undefined) {
+      if (!setting<boolean>("start")) throw new Error("No Ward runs. Start it with `ward serve`, or set ward.start.");
+      if (absent === "look") throw new Error("No Ward runs. Start it with `ward serve`; or Ward: Connect This Window starts one.");
+      url = await this.#start(signal).catch((error: unknown) => this.#meanwhile(error, asking, signal));
+    }
     return new Ward(await this.#withToken(url, asking));
   }
 
-  /** Whether this window started the Ward that it uses. */
-  get startedHere(): boolean {
-    return this.#child !== undefined;
+  /** Whether this window started that Ward. */
+  started(ward: Ward): boolean {
+    return ward.address.url === this.#started;
+  }
+
+  /** Whether anything is connected to the Ward that this window started. */
+  async inUse(): Promise<boolean> {
+    if (this.#started === undefined) return false;
+    try {
+      const { runtimes } = await new Ward({ url: this.#started, token: await ownToken() }).call<{ runtimes: { kind: string; state: string }[] }>("GET", "/runtimes");
+      return runtimes.some(({ kind, state }) => kind !== "local" && state === "ready");
+    } catch {
+      return false;
+    }
   }
 
   async #running(): Promise<string | undefined> {
@@ -55,24 +78,25 @@ export class Finder implements vscode.Disposable {
 
   /** Windows that open at the same moment each start a Ward, and one of these gets the data folder: that one is
    *  waited for. */
-  async #meanwhile(error: unknown, asking: Asking): Promise<string> {
+  async #meanwhile(error: unknown, asking: Asking, signal: AbortSignal | undefined): Promise<string> {
     if (!(error instanceof Ended)) throw error;
     for (const end = Date.now() + MEANWHILE_MS[asking]; Date.now() < end; ) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      signal?.throwIfAborted();
       const url = await this.#running();
       if (url !== undefined) return url;
     }
     throw error;
   }
 
-  async #start(): Promise<string> {
+  async #start(signal: AbortSignal | undefined): Promise<string> {
     const program = setting<string>("path");
     const folder = vscode.workspace.workspaceFolders?.find(({ uri }) => uri.scheme === "file")?.uri.fsPath;
-    if (!setting<boolean>("start")) throw new Error(`No Ward runs at ${USUAL}. Start it with \`ward serve\`, or set ward.start.`);
     // It ends with its standard input, so also where this process is killed.
     const args = ["serve", "--no-open", "--until-stdin-ends", "--addr", "127.0.0.1:0", ...(folder ? ["--workspace", folder] : [])];
     this.log.info(`starts ${program} ${args.join(" ")}`);
     this.#end();
+    await this.#gone;
     const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"], cwd: folder ?? homedir() });
     this.#child = child;
     const url = await new Promise<string>((resolve, reject) => {
@@ -86,6 +110,7 @@ export class Finder implements vscode.Disposable {
         clearTimeout(timer);
         resolve(found[1]);
       };
+      signal?.addEventListener("abort", () => fail("it is no longer wanted."), { once: true });
       child.stdout.on("data", hear);
       child.stderr.on("data", hear);
       child.once("error", (error) => fail((error as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such program. Install Ward, or set ward.path to where it is." : error.message));
@@ -158,13 +183,21 @@ export class Finder implements vscode.Disposable {
   }
 
   #end(): void {
-    this.#child?.kill("SIGTERM");
+    const child = this.#child;
     this.#child = this.#started = undefined;
+    if (child?.pid === undefined) return;
+    this.#gone = new Promise((resolve) => child.once("exit", () => resolve()));
+    child.kill("SIGTERM");
+  }
+
+  /** Ends what this window started. */
+  end(): void {
+    if (this.#child !== undefined) void rm(this.#notedAt, { force: true });
+    this.#end();
   }
 
   dispose(): void {
-    if (this.#child !== undefined) void rm(this.#notedAt, { force: true });
-    this.#end();
+    this.end();
   }
 }
 
