@@ -8,6 +8,8 @@ import { Assets } from "./assets";
 import { type Here, placed } from "./placed";
 import type { Connection } from "./connection";
 import { message } from "./connection";
+import { warn } from "./notice";
+import { named } from "./paths";
 import type { FromPage, ToPage } from "./webview/messages";
 import type { Ward } from "./ward";
 
@@ -16,6 +18,8 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   #view: vscode.WebviewView | undefined;
   #shown: Ward | undefined;
   #under = new Map<number, AbortController>();
+  /** The conversation that the page shows: it follows that one, also where it was hidden meanwhile. */
+  #follows: { id: string; ask: number } | undefined;
   #ready = false;
   /** What to do once the page is there. */
   #later: ToPage[] = [];
@@ -32,6 +36,8 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
     /** Where a conversation that is begun in the page acts. */
     private readonly here: () => Promise<Here | undefined>,
+    /** The folder of such a conversation, where it is known before it is begun. */
+    private readonly folder: () => Promise<string | undefined>,
   ) {
     this.#assets = new Assets(context.globalStorageUri);
     this.#subscription = connection.onDidChange(() => void this.#draw());
@@ -73,6 +79,13 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   async add(text: string): Promise<void> {
     await this.open();
     this.#post({ kind: "add", text });
+  }
+
+  /** A file, as the conversation that is shown calls it. */
+  async name(uri: vscode.Uri): Promise<string> {
+    if (!this.#follows) return nameOf(uri, await this.folder());
+    const shown = await this.connection.ward?.call<{ workspace: string }>("GET", `/sessions/${this.#follows.id}`).catch(() => undefined);
+    return nameOf(uri, shown?.workspace);
   }
 
   badge(count: number): void {
@@ -154,16 +167,24 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
         return;
       case "stop":
         this.#under.get(said.id)?.abort();
+        if (this.#follows?.ask === said.id) this.#follows = undefined;
         return;
       case "ask":
         await this.#ask(said);
         return;
-      case "dropped": {
-        const folders = vscode.workspace.workspaceFolders ?? [];
-        const names = said.uris.map((uri) => vscode.Uri.parse(uri)).filter((uri) => vscode.workspace.getWorkspaceFolder(uri));
-        if (names.length > 0) this.#post({ kind: "add", text: `${names.map((uri) => `\`${vscode.workspace.asRelativePath(uri, folders.length > 1)}\``).join(" ")} ` });
-      }
+      case "dropped":
+        await this.#dropped(said.uris.map((uri) => vscode.Uri.parse(uri)));
     }
+  }
+
+  async #dropped(uris: vscode.Uri[]): Promise<void> {
+    // A window that is used from afar names its files as a remote's; here they are this machine's.
+    const files = uris.map((uri) => (uri.scheme === "vscode-remote" ? vscode.Uri.file(uri.path) : uri));
+    const isHere = (uri: vscode.Uri) => vscode.workspace.getWorkspaceFolder(uri) !== undefined;
+    const names = await Promise.all(files.filter(isHere).map((uri) => this.name(uri)));
+    if (names.length > 0) this.#post({ kind: "add", text: `${names.map((name) => `\`${name}\``).join(" ")} ` });
+    const outside = files.filter((uri) => !isHere(uri)).map((uri) => (uri.scheme === "file" ? uri.fsPath : uri.toString()));
+    if (outside.length > 0) void warn(`Ward: not added, because agents act in the folders of this window: ${outside.join(", ")}. Add the folder to the window, or copy the file into one of its folders.`);
   }
 
   /** A request of the page, asked of Ward; the answer goes back piece by piece. */
@@ -176,6 +197,8 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
     }
     const stop = new AbortController();
     this.#under.set(id, stop);
+    const followed = /^\/sessions\/([^/?]+)\/events/.exec(path)?.[1];
+    if (followed !== undefined) this.#follows = { id: followed, ask: id };
     try {
       const here = placed(await this.here(), method, path, body);
       const response = await ward.ask(here.path, { method, headers, signal: stop.signal, ...(here.body !== undefined && { body: here.body }) });
@@ -208,6 +231,11 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
     this.#subscription.dispose();
     this.#hidden.dispose();
   }
+}
+
+/** A file, as a conversation that acts in this folder calls it. */
+export async function nameOf(uri: vscode.Uri, folder: string | undefined): Promise<string> {
+  return uri.scheme === "file" ? named(folder, uri.fsPath) : vscode.workspace.asRelativePath(uri, false);
 }
 
 /** A page without Ward: what is missing, and a button that mends it. */

@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import { Approvals, type Approval } from "./approvals";
-import { Chat } from "./chat";
+import { Chat, nameOf } from "./chat";
 import { Connection, message } from "./connection";
 import { Finder, setting } from "./find";
 import { fail, inform } from "./notice";
@@ -39,7 +39,9 @@ export function activate(context: vscode.ExtensionContext): void {
     const active = hereOf(connection);
     return active && { runtime: active.runtimeId, workspace: await real(active.folder.uri.fsPath) };
   };
-  const chat: Chat = new Chat(context, connection, log, here);
+  // In a window with several folders it is the one that the person is in when they send the message.
+  const acts = async () => (chosen || connection.runtimes.length === 1 ? (await here())?.workspace : undefined);
+  const chat: Chat = new Chat(context, connection, log, here, acts);
   const approvals = new Approvals(connection, () => chat.visible, log);
   ending = () => connection.disconnect();
 
@@ -104,13 +106,14 @@ export function activate(context: vscode.ExtensionContext): void {
   command("ward.runSelection", async () => {
     const about = selected();
     if (!about) throw new Error("Nothing is selected. Select some lines of a file in this window first.");
-    const task = await vscode.window.showInputBox({ title: "Run Selection with Agent", prompt: unlinked(`What shall the agent do with ${about.where}?`), placeHolder: "explain it, add a test, mend it …" });
+    const task = await vscode.window.showInputBox({ title: "Run Selection with Agent", prompt: unlinked(`What shall the agent do with \`${vscode.workspace.asRelativePath(about.uri)}\`, ${about.lines}?`), placeHolder: "explain it, add a test, mend it …" });
     if (!task?.trim()) return;
     const ward = await connect();
+    const place = await here();
     const { session_id } = await ward.call<{ session_id: string }>("POST", "/sessions", {
-      input: `${task.trim()}\n\nThis is about ${about.where}:\n\n${about.quoted}`,
+      input: `${task.trim()}\n\nThis is about \`${await nameOf(about.uri, place?.workspace)}\`, ${about.lines}:\n\n${about.quoted}`,
       wait: 0,
-      ...(await here()),
+      ...place,
     });
     await chat.open(`#/session/${encodeURIComponent(session_id)}`);
   });
@@ -118,8 +121,8 @@ export function activate(context: vscode.ExtensionContext): void {
     const about = uri === undefined || uri.toString() === vscode.window.activeTextEditor?.document.uri.toString() ? selected() : undefined;
     const file = uri ?? vscode.window.activeTextEditor?.document.uri;
     await connect();
-    if (about) await chat.add(`${about.where}:\n${about.quoted}\n`);
-    else if (file) await chat.add(`\`${vscode.workspace.asRelativePath(file, false)}\` `);
+    if (about) await chat.add(`\`${await chat.name(about.uri)}\`, ${about.lines}:\n${about.quoted}\n`);
+    else if (file) await chat.add(`\`${await chat.name(file)}\` `);
   });
   command("ward.chooseRuntime", async () => {
     const ward = await connect();
@@ -177,7 +180,7 @@ async function real(path: string): Promise<string> {
 }
 
 /** What is selected, as an agent can read it. */
-function selected(): { where: string; quoted: string } | undefined {
+function selected(): { uri: vscode.Uri; lines: string; quoted: string } | undefined {
   const editor = vscode.window.activeTextEditor;
   if (!editor || editor.selection.isEmpty) return undefined;
   const { document, selection } = editor;
@@ -186,7 +189,7 @@ function selected(): { where: string; quoted: string } | undefined {
   const text = document.getText(selection);
   // A fence that is longer than any in the text.
   const fence = "`".repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length + 1)));
-  return { where: `\`${vscode.workspace.asRelativePath(document.uri, false)}\`, ${lines}`, quoted: `${fence}${document.languageId}\n${text}\n${fence}` };
+  return { uri: document.uri, lines, quoted: `${fence}${document.languageId}\n${text}\n${fence}` };
 }
 
 async function showStatus(connection: Connection, approvals: Approvals, finder: Finder, log: vscode.LogOutputChannel): Promise<void> {

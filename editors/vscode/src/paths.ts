@@ -66,3 +66,10 @@ export function decidedOn(decided: readonly string[] | undefined, given: string,
 export function shownFrom(base: string, path: string): string {
   return isInside(base, path) ? relative(base, path) || "." : path;
 }
+
+/** A file of the person's as a conversation calls it: relative to the folder that it acts in where that is known and
+ *  the file is there, else absolute. */
+export async function named(base: string | undefined, path: string): Promise<string> {
+  const found = join(await real(dirname(path)), basename(path));
+  return base === undefined ? found : shownFrom(base, found);
+}

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Failure } from "../src/failure";
-import { decidedOn, inside, isInside } from "../src/paths";
+import { decidedOn, inside, isInside, named } from "../src/paths";
 
 async function scene() {
   const root = await realpath(await mkdtemp(join(tmpdir(), "ward-paths-")));
@@ -85,4 +85,14 @@ test("a path that leads elsewhere than when it was decided on is refused", async
   assert.throws(() => decidedOn([], "alias", real), Failure);
   // A Ward that does not say what it decided on.
   decidedOn(undefined, "alias", real);
+});
+
+test("a file is named from the folder that a conversation acts in, and whole where that is another or not known", async () => {
+  const { work, other } = await scene();
+  assert.equal(await named(work, join(work, "src/a.txt")), "src/a.txt");
+  assert.equal(await named(work, join(other, "a.txt")), join(other, "a.txt"));
+  assert.equal(await named(undefined, join(work, "a.txt")), join(work, "a.txt"));
+  // The folder may be open by the name of a link; a file that is one keeps its name.
+  assert.equal(await named(other, join(work, "beside/a.txt")), "a.txt");
+  assert.equal(await named(work, join(work, "letter")), "letter");
 });
