@@ -2,7 +2,7 @@
 // it happens in the window.
 
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { folder, limit, open, stage } from "./workbench.mjs";
@@ -159,4 +159,31 @@ test("in a window with several folders a file is named whole, until a conversati
   await chat.locator(".said").getByText("right").first().waitFor();
   await drop(chat, `file://${right}/x.txt`, `file://${left}/x.txt`);
   await written(window, chat, `\`x.txt\` \`${left}/x.txt\` `);
+});
+
+test("a page that could not be had is tried again by a button, and when the chat is shown again", limit, async (t) => {
+  const kept = join(at, "vscode/User/globalStorage/ward.ward/page");
+  /** No page can be kept there. */
+  const spoil = async () => {
+    await rm(kept, { recursive: true, force: true });
+    await writeFile(kept, "");
+  };
+  await spoil();
+  const window = await open(t, bench, await folder(join(at, "unhad")));
+  await window.command("Ward: Open Chat");
+  const again = (await window.chat("#connect")).getByRole("button", { name: "Try Again" });
+  await again.waitFor();
+  await window.shot("unhad");
+  await rm(kept);
+  await again.click();
+  await window.chat("textarea");
+  await spoil();
+  const other = await open(t, bench, await folder(join(at, "unhad-too")));
+  await other.command("Ward: Open Chat");
+  await (await other.chat("#connect")).getByRole("button", { name: "Try Again" }).waitFor();
+  await rm(kept);
+  await other.command("View: Show Explorer");
+  await other.page.locator(".webview.ready").waitFor({ state: "hidden" });
+  await other.command("Ward: Open Chat");
+  await other.chat("textarea");
 });

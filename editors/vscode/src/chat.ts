@@ -13,6 +13,8 @@ import { named } from "./paths";
 import type { FromPage, ToPage } from "./webview/messages";
 import type { Ward } from "./ward";
 
+const CONNECT = "Connect This Window";
+
 export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   static readonly id = "ward.chat";
   #view: vscode.WebviewView | undefined;
@@ -52,7 +54,10 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     view.webview.options = { enableScripts: true, localResourceRoots: [this.#assets.folder, vscode.Uri.joinPath(this.context.extensionUri, "out")] };
     view.webview.onDidReceiveMessage((said: FromPage) => void this.#hear(said));
     view.onDidChangeVisibility(() => {
-      if (view.visible) return;
+      if (view.visible) {
+        if (!this.#shown) void this.#draw();
+        return;
+      }
       // The editor lets go of the page; when it is shown again, it begins anew.
       this.#ready = false;
       this.#stopAll();
@@ -103,6 +108,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     const view = this.#view;
     if (!view) return;
     const { state } = this.connection;
+    const plain = (title: string, text: string, button?: string) => withoutPage(view.webview, this.#boot(view.webview), title, text, button);
     if (state.at === "connected") {
       // Also after a Ward that was lost: the page goes on by itself.
       if (this.#shown) {
@@ -114,18 +120,23 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
         view.webview.html = await this.#page(view.webview, state.ward);
       } catch (error) {
         this.#shown = undefined;
-        view.webview.html = plain("The page could not be had", message(error), false);
+        view.webview.html = plain("The page could not be had", message(error), "Try Again");
       }
     } else if (state.at === "lost") {
-      // The page says so itself.
+      // The page says so itself, where it is there.
+      if (!this.#shown) view.webview.html = plain("Reconnecting…", state.why, CONNECT);
     } else {
       this.#shown = undefined;
       this.#ready = false;
       this.#stopAll();
       view.webview.html = state.at === "connecting"
-        ? plain("Connecting…", "Ward is looked for, and started where it does not run.", false)
-        : plain(state.at === "failed" ? "Not connected" : "This window is not connected", state.at === "failed" ? state.why : "Connected, agents can work in this window: you see what they do, and answer what they ask.", true, view.webview, this.context);
+        ? plain("Connecting…", "Ward is looked for, and started where it does not run.")
+        : plain(state.at === "failed" ? "Not connected" : "This window is not connected", state.at === "failed" ? state.why : "Connected, agents can work in this window: you see what they do, and answer what they ask.", CONNECT);
     }
+  }
+
+  #boot(webview: vscode.Webview): string {
+    return webview.asWebviewUri(vscode.Uri.joinPath(this.context.extensionUri, "out", "boot.js")).toString();
   }
 
   async #page(webview: vscode.Webview, ward: Ward): Promise<string> {
@@ -133,7 +144,6 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     const { script, style, preload } = await this.#assets.fetch(ward);
     const nonce = randomBytes(16).toString("base64");
     const own = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(this.#assets.folder, name)).toString();
-    const boot = webview.asWebviewUri(vscode.Uri.joinPath(this.context.extensionUri, "out", "boot.js")).toString();
     // Nothing but this extension's and Ward's files; no connection to anywhere.
     const policy = `default-src 'none'; script-src ${webview.cspSource}; style-src ${webview.cspSource} 'nonce-${nonce}'; img-src ${webview.cspSource} data:; font-src ${webview.cspSource}; base-uri 'none'; form-action 'none'`;
     return `<!doctype html>
@@ -150,7 +160,7 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
 </head>
 <body>
 <div id="root"></div>
-<script src="${boot}"></script>
+<script src="${this.#boot(webview)}"></script>
 <script type="module" src="${own(script)}"></script>
 </body>
 </html>`;
@@ -164,6 +174,8 @@ ${preload.map((name) => `<link rel="modulepreload" href="${own(name)}">`).join("
         return;
       case "connect":
         await vscode.commands.executeCommand("ward.connect");
+        // It may have been connected, and only the page not there.
+        if (!this.#shown) await this.#draw();
         return;
       case "stop":
         this.#under.get(said.id)?.abort();
@@ -239,14 +251,13 @@ export async function nameOf(uri: vscode.Uri, folder: string | undefined): Promi
 }
 
 /** A page without Ward: what is missing, and a button that mends it. */
-function plain(title: string, text: string, button: boolean, webview?: vscode.Webview, context?: vscode.ExtensionContext): string {
+function withoutPage(webview: vscode.Webview, boot: string, title: string, text: string, button?: string): string {
   const nonce = randomBytes(16).toString("base64");
-  const boot = webview && context ? webview.asWebviewUri(vscode.Uri.joinPath(context.extensionUri, "out", "boot.js")).toString() : undefined;
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}'; script-src ${webview?.cspSource ?? "'none'"}">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}'; script-src ${webview.cspSource}">
 <style nonce="${nonce}">
 body { font: var(--vscode-font-size) var(--vscode-font-family); color: var(--vscode-foreground); padding: 4px 20px; }
 h2 { font-size: 1.1em; font-weight: 600; margin: 1em 0 .4em; }
@@ -259,8 +270,8 @@ button:focus-visible { outline: 1px solid var(--vscode-focusBorder); outline-off
 <body>
 <h2>${escaped(title)}</h2>
 <p>${escaped(text)}</p>
-${button ? `<button id="connect" type="button">Connect This Window</button>` : ""}
-${boot ? `<script src="${boot}"></script>` : ""}
+${button === undefined ? "" : `<button id="connect" type="button">${button}</button>`}
+<script src="${boot}"></script>
 </body>
 </html>`;
 }
