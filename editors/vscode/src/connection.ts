@@ -49,6 +49,10 @@ export class Connection implements vscode.Disposable {
   #beat: ReturnType<typeof setInterval> | undefined;
   /** Whether this window started the Ward that it is, or was, connected to. */
   #own = false;
+  /** Over when the last try to connect is. */
+  #opening = Promise.resolve();
+  /** Whether the window's folders have changed since that began. */
+  #changedFolders = false;
   /** Ends whatever is under way for the last time that a connection was wanted. */
   #wanted: AbortController | undefined;
 
@@ -101,20 +105,28 @@ export class Connection implements vscode.Disposable {
     this.#wanted = undefined;
     const [ward, links] = [this.ward, this.#links];
     // It is taken off the list while its connection is still there.
-    if (ward) await Promise.allSettled(links.map(({ runtimeId }) => ward.call("DELETE", `/runtimes/${runtimeId}`)));
+    if (ward) await unregister(ward, links);
     this.#close();
     this.#set({ at: "off" });
+    await this.#opening;
     // So that the data folder is the person's again; another window may be at that Ward.
     if (!(await this.finder.inUse()) && this.#wanted === undefined) this.finder.end();
   }
 
   /** The folders of the window have changed. */
-  async foldersChanged(): Promise<void> {
-    if (this.#state.at !== "connected") return;
-    this.#lost("The folders of this window have changed.");
+  foldersChanged(): void {
+    this.#changedFolders = true;
+    if (this.#state.at === "connected") this.#lost("The folders of this window have changed.");
   }
 
-  async #open(asking: Asking, absent: Absent, signal: AbortSignal): Promise<Ward> {
+  #open(asking: Asking, absent: Absent, signal: AbortSignal): Promise<Ward> {
+    const opening = this.#opened(asking, absent, signal);
+    this.#opening = opening.then(() => {}, () => {});
+    return opening;
+  }
+
+  async #opened(asking: Asking, absent: Absent, signal: AbortSignal): Promise<Ward> {
+    this.#changedFolders = false;
     const folders = connectable();
     const ward = await this.finder.find(asking, absent, signal);
     signal.throwIfAborted();
@@ -122,6 +134,7 @@ export class Connection implements vscode.Disposable {
     try {
       let lease = 60;
       for (const folder of folders) {
+        signal.throwIfAborted();
         const { link, lease_s } = await this.#link(ward, folder, signal);
         links.push(link);
         lease = Math.min(lease, lease_s);
@@ -134,8 +147,11 @@ export class Connection implements vscode.Disposable {
       this.#beat = setInterval(() => void this.#heartbeat(ward), (lease * 1000) / 3);
       this.#set({ at: "connected", ward, since: Date.now() });
       this.log.info(`connected to ${ward.address.url} as ${links.map(({ runtimeId }) => runtimeId).join(", ")}`);
+      if (this.#changedFolders) this.foldersChanged();
       return ward;
     } catch (error) {
+      // Where it is wanted anew, its ids are that connection's.
+      if (this.#wanted === undefined) await unregister(ward, links);
       for (const { socket } of links) socket.close();
       throw error;
     }
@@ -263,6 +279,10 @@ export class Connection implements vscode.Disposable {
     this.#actions.dispose();
     this.#changed.dispose();
   }
+}
+
+async function unregister(ward: Ward, links: Link[]): Promise<void> {
+  await Promise.allSettled(links.map(({ runtimeId }) => ward.call("DELETE", `/runtimes/${runtimeId}`)));
 }
 
 /** The folders that can be a workspace of Ward's; why not, where there is none. */

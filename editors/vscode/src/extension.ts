@@ -68,7 +68,7 @@ export function activate(context: vscode.ExtensionContext): void {
       chat.badge(count);
     }),
     chat.onDidHide(() => approvals.chatHidden()),
-    vscode.workspace.onDidChangeWorkspaceFolders(() => void connection.foldersChanged()),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => connection.foldersChanged()),
   );
 
   /** A command that says what went wrong. */

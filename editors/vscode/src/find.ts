@@ -41,7 +41,7 @@ export class Finder implements vscode.Disposable {
       if (absent === "look") throw new Error("No Ward runs. Start it with `ward serve`; or Ward: Connect This Window starts one.");
       url = await this.#start(signal).catch((error: unknown) => this.#meanwhile(error, asking, signal));
     }
-    return new Ward(await this.#withToken(url, asking));
+    return new Ward(await this.#withToken(url, asking, signal));
   }
 
   /** Whether this window started that Ward. */
@@ -150,7 +150,7 @@ export class Finder implements vscode.Disposable {
     await writeFile(this.#notedAt, JSON.stringify({ url }), { mode: 0o600 });
   }
 
-  async #withToken(url: string, asking: Asking): Promise<Address> {
+  async #withToken(url: string, asking: Asking, signal: AbortSignal | undefined): Promise<Address> {
     const owner = await stranger(url);
     const kept = await this.context.secrets.get(secret(url, owner));
     if (kept !== undefined && (await takes({ url, token: kept, owner }))) return { url, token: kept, owner };
@@ -160,19 +160,19 @@ export class Finder implements vscode.Disposable {
       if (token !== "" && (await takes({ url, token }))) return { url, token };
     }
     if (asking === "may ask") {
-      const address = await this.askToken(url);
+      const address = await this.askToken(url, signal);
       if (address !== undefined) return address;
     }
     throw new Error(`Ward at ${url} needs a token. \`ward tokens add --person NAME\` makes one; Ward: Set Token… keeps it.`);
   }
 
   /** Asks for a token until one is taken, and keeps it. */
-  async askToken(given?: string): Promise<Address | undefined> {
+  async askToken(given?: string, signal?: AbortSignal): Promise<Address | undefined> {
     const url = given ?? (await this.#running());
     if (url === undefined) throw new Error("No Ward runs that a token could be for.");
     const owner = await stranger(url);
     const whose = owner === undefined ? "" : ` Another user of this machine (uid ${owner}) answers there: go on only where you know that Ward to be theirs.`;
-    const token = await entered(`Your token for ${url}. It is kept in the editor's secret storage.${whose}`, (token) => takes({ url, token, owner }));
+    const token = await entered(`Your token for ${url}. It is kept in the editor's secret storage.${whose}`, (token) => takes({ url, token, owner }), signal);
     if (token === undefined) return undefined;
     await this.context.secrets.store(secret(url, owner), token);
     return { url, token, owner };
@@ -203,7 +203,7 @@ export class Finder implements vscode.Disposable {
 
 /** A token that is taken, or nothing. It is tried when it was entered, never while it is written: each try
  *  with a wrong one counts. */
-async function entered(prompt: string, taken: (token: string) => Promise<boolean>): Promise<string | undefined> {
+async function entered(prompt: string, taken: (token: string) => Promise<boolean>, signal?: AbortSignal): Promise<string | undefined> {
   const box = vscode.window.createInputBox();
   Object.assign(box, { title: "Ward", prompt, password: true, ignoreFocusOut: true });
   try {
@@ -218,6 +218,7 @@ async function entered(prompt: string, taken: (token: string) => Promise<boolean
         else box.validationMessage = "Ward does not take this token.";
         box.busy = false;
       });
+      signal?.addEventListener("abort", () => resolve(undefined), { once: true });
       box.show();
     });
   } finally {
