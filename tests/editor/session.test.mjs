@@ -20,6 +20,45 @@ async function say(chat, text) {
 
 const idle = (chat) => chat.locator('.talk[data-running="false"]').waitFor();
 
+async function drop(chat, ...uris) {
+  await chat.evaluate((uris) => {
+    const data = new DataTransfer();
+    data.setData("text/uri-list", uris);
+    window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+  }, uris.join("\r\n"));
+}
+
+/** Waits until this is what is being written. */
+async function written(window, chat, wanted) {
+  const box = chat.getByRole("textbox", { name: "Message" });
+  for (let tries = 0; (await box.inputValue()) !== wanted; tries++) {
+    assert.ok(tries < 100, await box.inputValue());
+    await window.page.waitForTimeout(100);
+  }
+}
+
+// First: later on, this workbench opens no workspace file with its folders any more.
+test("in a window with several folders a file is named whole, until a conversation acts in its folder", limit, async (t) => {
+  const [left, right] = [await folder(join(at, "left"), { "x.txt": "left\n" }), await folder(join(at, "right"), { "x.txt": "right\n" })];
+  const both = join(at, "both.code-workspace");
+  await writeFile(both, JSON.stringify({ folders: [{ path: left }, { path: right }] }));
+  const window = await open(t, bench, both);
+  await window.command("Ward: Open Chat");
+  const chat = await window.chat("textarea");
+  const { runtime_id } = await ward.runtime(right);
+  await ward.act(runtime_id, "editor.open", { path: "x.txt", selection: { start: { line: 1 }, end: { line: 1, column: 6 } } });
+  // As the explorer of a window that is used from afar names it.
+  await drop(chat, `vscode-remote://localhost${right}/x.txt`);
+  await written(window, chat, `\`${right}/x.txt\` `);
+  await window.command("Ward: Add to Chat");
+  await written(window, chat, `\`${right}/x.txt\`\n\`${right}/x.txt\`, line 1:\n\`\`\`plaintext\nright\n\`\`\`\n`);
+  await say(chat, "read x.txt");
+  await idle(chat);
+  await chat.locator(".said").getByText("right").first().waitFor();
+  await drop(chat, `file://${right}/x.txt`, `file://${left}/x.txt`);
+  await written(window, chat, `\`x.txt\` \`${left}/x.txt\` `);
+});
+
 test("an agent reads, edits and runs in the window, and what it asks is answered in the webview", limit, async (t) => {
   const work = await folder(join(at, "talk"), { "list.txt": "one\ntwo\nthree\n" });
   const window = await open(t, bench, work);
@@ -103,23 +142,6 @@ test("what is being written is there again when the chat was hidden, and gone on
   assert.equal(await (await box()).inputValue(), "");
 });
 
-async function drop(chat, ...uris) {
-  await chat.evaluate((uris) => {
-    const data = new DataTransfer();
-    data.setData("text/uri-list", uris);
-    window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
-  }, uris.join("\r\n"));
-}
-
-/** Waits until this is what is being written. */
-async function written(window, chat, wanted) {
-  const box = chat.getByRole("textbox", { name: "Message" });
-  for (let tries = 0; (await box.inputValue()) !== wanted; tries++) {
-    assert.ok(tries < 100, await box.inputValue());
-    await window.page.waitForTimeout(100);
-  }
-}
-
 test("a file that is dragged into the chat, or added to it, is named in the message; the page is as dark as the editor", limit, async (t) => {
   const work = await folder(join(at, "dragged"), { "src/a.txt": "a\n" });
   await bench.set({ "workbench.colorTheme": "Default Dark Modern" });
@@ -138,27 +160,6 @@ test("a file that is dragged into the chat, or added to it, is named in the mess
   await window.command("Ward: Add to Chat");
   await value("`src/a.txt`\n`src/a.txt`, line 1:\n```plaintext\na\n```\n");
   await window.shot("dark");
-});
-
-test("in a window with several folders a file is named whole, until a conversation acts in its folder", limit, async (t) => {
-  const [left, right] = [await folder(join(at, "left"), { "x.txt": "left\n" }), await folder(join(at, "right"), { "x.txt": "right\n" })];
-  const both = join(at, "both.code-workspace");
-  await writeFile(both, JSON.stringify({ folders: [{ path: left }, { path: right }] }));
-  const window = await open(t, bench, both);
-  await window.command("Ward: Open Chat");
-  const chat = await window.chat("textarea");
-  const { runtime_id } = await ward.runtime(right);
-  await ward.act(runtime_id, "editor.open", { path: "x.txt", selection: { start: { line: 1 }, end: { line: 1, column: 6 } } });
-  // As the explorer of a window that is used from afar names it.
-  await drop(chat, `vscode-remote://localhost${right}/x.txt`);
-  await written(window, chat, `\`${right}/x.txt\` `);
-  await window.command("Ward: Add to Chat");
-  await written(window, chat, `\`${right}/x.txt\`\n\`${right}/x.txt\`, line 1:\n\`\`\`plaintext\nright\n\`\`\`\n`);
-  await say(chat, "read x.txt");
-  await idle(chat);
-  await chat.locator(".said").getByText("right").first().waitFor();
-  await drop(chat, `file://${right}/x.txt`, `file://${left}/x.txt`);
-  await written(window, chat, `\`x.txt\` \`${left}/x.txt\` `);
 });
 
 test("a page that could not be had is tried again by a button, and when the chat is shown again", limit, async (t) => {
