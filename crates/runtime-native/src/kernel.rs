@@ -11,6 +11,7 @@ use jupyter_protocol::messaging::{
     JupyterMessageContent as Content, KernelInfoRequest, Payload, ReplyStatus, Stdio,
 };
 use notebook::{Bundle, OutputId};
+use protocol::Digest;
 use protocol::sandbox::SetAside;
 use runtime_core::{ExecutionContext, Finished, NoInput, Question, bundle_from_jupyter};
 use sandbox::{End, Outcome, Room, RoomOptions, SandboxError, Stopper};
@@ -448,11 +449,11 @@ fn show(context: &ExecutionContext, heard: Heard) -> bool {
             let id = display.transient.and_then(|transient| transient.display_id);
             let bundle = bundle(context, &heard.shown);
             // What is left of it was made to be one that can be shown.
-            let _ = context.display(bundle, id.and_then(|id| OutputId::new(id).ok()));
+            let _ = context.display(bundle, id.and_then(|id| output_id(&id)));
         }
         Content::UpdateDisplayData(update) => {
             let id = update.transient.display_id;
-            if let Some(id) = id.and_then(|id| OutputId::new(id).ok()) {
+            if let Some(id) = id.and_then(|id| output_id(&id)) {
                 let _ = context.update_display(id, bundle(context, &heard.shown));
             }
         }
@@ -468,6 +469,14 @@ fn show(context: &ExecutionContext, heard: Heard) -> bool {
         _ => {}
     }
     false
+}
+
+/// A display's id, which a kernel may write as it likes: one that cannot be an id here has another.
+fn output_id(text: &str) -> Option<OutputId> {
+    let digest = || Digest::of(text.as_bytes()).as_str().replace("sha256:", "");
+    OutputId::new(text)
+        .or_else(|_| OutputId::new(digest()))
+        .ok()
 }
 
 fn asks_exit(payload: &Payload) -> bool {

@@ -119,6 +119,10 @@ pub(crate) fn launch(
         let folder = spec.folder.to_string_lossy();
         OsString::from(word.replace("{resource_dir}", &folder))
     });
+    // It has a terminal, by which it is interrupted, and nobody types there: who reads it would wait
+    // for ever.
+    let silent = ["/bin/sh", "-c", "exec \"$@\" </dev/null", "sh"];
+    let argv = silent.map(OsString::from).into_iter().chain(argv);
     let env = spec.env.iter();
     let env = env.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let command = Command {

@@ -13,6 +13,7 @@ crate::trials!(
     the_cell_after_one_that_exits_runs_on_a_new_kernel,
     a_kernel_that_is_restarted_knows_nothing,
     nothing_is_left_when_a_kernel_ends,
+    a_cell_that_reads_what_nobody_types_is_not_kept_waiting,
     a_kernel_that_cannot_start_says_why,
 );
 
@@ -134,6 +135,13 @@ async fn nothing_is_left_when_a_kernel_ends() {
     assert_eq!(sleeping, Vec::<String>::new());
     let folders = std::fs::read_dir(bench.state().join("kernels")).unwrap();
     assert_eq!(folders.count(), 0, "its folder is gone");
+}
+
+async fn a_cell_that_reads_what_nobody_types_is_not_kept_waiting() {
+    let bench = Bench::new();
+    let line = "import subprocess, sys\n(sys.stdin.readline(), subprocess.run(['cat'], capture_output=True).stdout)";
+    let ran = bench.run(line).await;
+    assert_eq!(ran.shown("text/plain").unwrap(), "('', b'')", "{ran:?}");
 }
 
 async fn a_kernel_that_cannot_start_says_why() {
