@@ -237,6 +237,24 @@ test("of runtimes that come at once one stays, and runs are done in order, each 
   assert.deepEqual((await state(it, two)).sessions.map((one) => one.state), ["starting", "starting"]);
 });
 
+test("of runtimes side by side the one that can runs a cell, and what each does is listed", limit, async (t) => {
+  const it = await serve(t);
+  const book = await notebook(it, { kind: "notebook.runtimes", runtimes: "one_per_type" }, { ...cell("a", "select 1"), cell_type: "sql" });
+  const told = await it.tell("GET", `${book.at}/events?from=0`);
+  const able = await announce(it, book, { runtime_type: "sql", capabilities: { ...CAN, can_execute_code: false, can_execute_sql: true } });
+  const newest = await announce(it, book, { runtime_type: "python", capabilities: { ...CAN, can_execute_sql: false } });
+  const want = wanted("a");
+  await book.append([want]);
+  const assigned = await told.until(about("execution.assigned", want.execution_id));
+  assert.equal(assigned.data.event.session_id, able.session_id);
+  await book.append([{ kind: "runtime.status", session_id: able.session_id, state: "busy" }], { runtime: able });
+  await book.append([{ kind: "runtime.status", session_id: newest.session_id, state: "ready" }], { runtime: newest });
+  await book.append([{ kind: "runtime.restart", session_id: newest.session_id }]);
+  const { runtimes } = (await it.call("GET", "/runtimes")).body;
+  const listed = runtimes.filter(({ kind }) => kind !== "local").map(({ kind, state, restarts }) => [kind, state, restarts]);
+  assert.deepEqual(listed.sort(), [["python", "ready", 1], ["sql", "busy", 0]]);
+});
+
 test("a runtime that dies in mid-execution leaves it failed with a reason, and one that is displaced too", limit, async (t) => {
   const prepare = async ({ home }) => {
     await mkdir(join(home, ".config/ward"), { recursive: true });

@@ -164,8 +164,15 @@ impl Notebook {
     /// The runtime session that has the notebook, or its part of it where there is one of each type.
     #[must_use]
     pub fn active(&self, runtime_type: Option<&str>) -> Option<&RuntimeSession> {
-        let mut sessions = self.sessions.iter().rev();
-        sessions.find(|session| {
+        self.all_active(runtime_type).next()
+    }
+
+    /// All of them, the newest first.
+    pub fn all_active<'a>(
+        &'a self,
+        runtime_type: Option<&str>,
+    ) -> impl Iterator<Item = &'a RuntimeSession> {
+        self.sessions.iter().rev().filter(move |session| {
             session.is_active() && runtime_type.is_none_or(|wanted| session.runtime_type == wanted)
         })
     }

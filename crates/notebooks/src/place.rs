@@ -239,7 +239,11 @@ impl<S: Store> Place<S> {
 
 /// The session that would run this.
 fn capable<'a>(notebook: &'a Notebook, run: &Execution) -> Result<&'a RuntimeSession, Failure> {
-    let Some(session) = notebook.active(run.runtime_type.as_deref()) else {
+    let kind = run.runtime_type.as_deref();
+    let mut active = notebook.all_active(kind);
+    let able = active.find(|session| session.capabilities.can(run.cell_type));
+    // Where none is, the newest says what is missing.
+    let Some(session) = able.or_else(|| notebook.active(kind)) else {
         return Err(Failure::new(
             ErrorKind::NoRuntime,
             match &run.runtime_type {
@@ -270,7 +274,10 @@ fn hears<'a>(
     notebook: &'a Notebook,
     runtime_type: Option<&str>,
 ) -> Result<&'a RuntimeSession, Failure> {
-    let session = notebook.active(runtime_type).ok_or_else(|| {
+    let mut active = notebook.all_active(runtime_type);
+    let able = active.find(|session| session.capabilities.takes_comms);
+    let session = able.or_else(|| notebook.active(runtime_type));
+    let session = session.ok_or_else(|| {
         Failure::new(
             ErrorKind::NoRuntime,
             "No runtime has this notebook, so that its widgets hear nothing.",
@@ -381,11 +388,13 @@ pub(crate) fn about(
         confined: session.capabilities.confined,
         state: match session.state {
             SessionState::Starting => RuntimeHealth::Starting,
-            SessionState::Ready | SessionState::Busy => RuntimeHealth::Ready,
+            SessionState::Ready => RuntimeHealth::Ready,
+            SessionState::Busy => RuntimeHealth::Busy,
             SessionState::Restarting => RuntimeHealth::Restarting,
             SessionState::Terminated => RuntimeHealth::Stopped,
         },
         kind: session.runtime_type.clone(),
+        restarts: session.restarts,
         ..nobody(notebook, workspace, title)
     }
 }

@@ -158,7 +158,8 @@ pub struct RuntimeInfo {
     /// out for the local one, whose commands always are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confined: bool,
-    /// How often the local one was started anew after it had ended by itself.
+    /// How often the local one was started anew after it had ended by itself, or a person began a
+    /// notebook's anew.
     #[serde(default)]
     pub restarts: u64,
     /// The local one's process, while there is one.
@@ -174,6 +175,8 @@ pub enum RuntimeHealth {
     Starting,
     /// It takes actions.
     Ready,
+    /// It takes them, and does them one after the other: a notebook's, while a cell runs.
+    Busy,
     /// It ended by itself, and is started again in a moment.
     Restarting,
     /// It was ended.

@@ -61,7 +61,7 @@ impl<S: Store> Inner<S> {
         };
         if self
             .runtime(&record)
-            .is_some_and(|found| found.state == RuntimeHealth::Ready)
+            .is_some_and(|found| matches!(found.state, RuntimeHealth::Ready | RuntimeHealth::Busy))
         {
             return Ok(true);
         }

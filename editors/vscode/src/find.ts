@@ -54,7 +54,7 @@ export class Finder implements vscode.Disposable {
     if (this.#started === undefined) return false;
     try {
       const { runtimes } = await new Ward({ url: this.#started, token: await ownToken() }).call<{ runtimes: { kind: string; state: string }[] }>("GET", "/runtimes");
-      return runtimes.some(({ kind, state }) => kind !== "local" && state === "ready");
+      return runtimes.some(({ kind, state }) => kind !== "local" && (state === "ready" || state === "busy"));
     } catch {
       return false;
     }

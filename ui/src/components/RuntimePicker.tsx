@@ -28,7 +28,7 @@ export function RuntimePicker() {
   });
   for (const runtime of known) {
     if (runtime.kind === LOCAL) continue;
-    const ready = runtime.state === "ready";
+    const ready = runtime.state === "ready" || runtime.state === "busy";
     options.push({
       value: runtime.runtime_id,
       name: `${runtimeName(runtime.kind)}, ${runtime.workspace_name || baseName(runtime.workspace)}`,

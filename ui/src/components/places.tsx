@@ -224,7 +224,7 @@ export function Runtimes() {
       {known?.length === 0 && <Empty title="No runtime has been needed yet.">The local one starts with the first action in a workspace. Editors appear here once they connect.</Empty>}
       {(known ?? []).map((runtime, index) => (
         <section key={index} className="panel">
-          <h2>{runtime.kind === "local" ? "Local runtime server" : runtimeName(runtime.kind)} {runtime.version} <span className={runtime.state === "ready" ? "tag ok" : "tag asks"}>{runtime.state}</span></h2>
+          <h2>{runtime.kind === "local" ? "Local runtime server" : runtimeName(runtime.kind)} {runtime.version} <span className={runtime.state === "ready" || runtime.state === "busy" ? "tag ok" : "tag asks"}>{runtime.state}</span></h2>
           <dl className="facts"><dt>Workspace</dt><dd className="mono"><Visible text={runtime.workspace} /></dd>{runtime.kind === "local" && <><dt>Restarts</dt><dd>{runtime.restarts}</dd></>}{runtime.kind !== "local" && <><dt>Commands</dt><dd>{runtime.confined ? "confined by Ward" : <span className="warned">not confined: in the sandbox mode they ask</span>}</dd></>}{runtime.extension_version && <><dt>Extension</dt><dd>{runtime.extension_version}</dd></>}{runtime.capabilities && runtime.capabilities.length > 0 && <><dt>It can do</dt><dd>{runtime.capabilities.join(", ")}</dd></>}{runtime.process && <><dt>Process</dt><dd>{runtime.process}</dd></>}</dl>
         </section>
       ))}

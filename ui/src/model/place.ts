@@ -22,7 +22,7 @@ export function find(choice: RuntimeChoice, runtimes: RuntimeInfo[], workspace: 
   if (choice === "local") return { at: "here" };
   const editors = runtimes.filter((runtime) => runtime.kind !== "local");
   const fitting = editors.filter((runtime) => (typeof choice === "string" ? runtime.runtime_id === choice : fits(choice, runtime, workspace)));
-  const ready = fitting.filter((runtime) => runtime.state === "ready");
+  const ready = fitting.filter(({ state }) => state === "ready" || state === "busy");
   const [one] = ready;
   if (one && ready.length === 1) return { at: "ready", runtime: one };
   if (ready.length > 1) return { at: "several", count: ready.length };

@@ -243,7 +243,11 @@ export class NotebookStore {
     this.commit({ kind: "cell.moved", cell_id: cell, place: this.replica.placeAfter(after) });
   }
 
+  /** With its runs: nobody would see them any more. */
   deleteCell(cell: string): void {
+    for (const run of this.snapshot().executions) {
+      if (run.cell_id === cell && ["requested", "assigned", "running"].includes(run.state)) this.cancel(run.execution_id);
+    }
     this.commit({ kind: "cell.deleted", cell_id: cell });
   }
 
