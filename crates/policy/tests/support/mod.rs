@@ -7,8 +7,8 @@
 )]
 
 use policy::{
-    Asked, Authority, Confinement, Decision, Grant, Mode, Place, Role, Rules, Source, Time, Verb,
-    decide,
+    Asked, Authority, Confinement, Decision, Grant, Mode, Pattern, Place, Role, RoleName, Rules,
+    Scope, Source, Time, Verb, decide,
 };
 use protocol::facts::{Access, CommandFact, EntryKind, PathFact};
 use protocol::{ActionName, Facts};
@@ -137,5 +137,16 @@ pub(crate) fn asked(verb: Verb, facts: &Facts) -> Asked<'_> {
         place: PLACE,
         session: Some("s1"),
         confinement: Confinement::Kernel,
+    }
+}
+
+/// A grant for the role `dev`.
+pub(crate) fn grant(pattern: &str, scope: Scope, expires: Option<Time>) -> Grant {
+    Grant {
+        id: "g1".to_owned(),
+        pattern: Pattern::parse(pattern).unwrap(),
+        role: RoleName::parse("dev").unwrap(),
+        scope,
+        expires,
     }
 }
