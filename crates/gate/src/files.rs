@@ -19,6 +19,7 @@ use self::folder::{Folder, Links};
 use self::reading::Found;
 use self::stamp::Seen;
 
+pub(crate) use self::stamp::{Here, Place};
 pub use self::trust::{BadTrust, Trust, Trusted};
 
 /// What a workspace tells agents in its `AGENTS.md`; nothing where there is none that can be read.
@@ -128,10 +129,9 @@ impl Files {
     }
 
     /// Whether everything is still as it was read, by what the file system says about each file:
-    /// cheap enough to ask before every action.
-    #[must_use]
-    pub fn is_current(&self) -> bool {
-        self.seen.is_current()
+    /// cheap enough to ask before every action. The workspace's folder was just looked at.
+    pub(crate) fn is_current(&self, workspace: &Here<'_>) -> bool {
+        self.seen.is_current(workspace)
     }
 
     /// What the workspace's files allow, or would if they were trusted, a line each.

@@ -12,6 +12,7 @@ use tokio::sync::{RwLock, broadcast};
 use crate::actor::Actor;
 use crate::clients::{Attachment, Attention, Clients};
 use crate::clock::now;
+use crate::files::Files;
 use crate::grants::Grants;
 use crate::inbox::{Addressed, Inbox};
 use crate::jobs::Jobs;
@@ -289,6 +290,24 @@ impl<S: Store> Gate<S> {
 }
 
 impl<S: Store> Inner<S> {
+    /// The workspace at this path, or the usual one, and what decides in it. Where that is as it was,
+    /// it takes one look for both.
+    pub(crate) fn workspace_and_policy(
+        &self,
+        path: Option<&Path>,
+    ) -> Result<(Arc<Workspace>, Arc<Files>), Failure> {
+        let path = path.unwrap_or(&self.options.workspace);
+        let known = self.workspaces().get(path).cloned();
+        if let Some(workspace) = known
+            && let Some(policy) = workspace.unchanged()
+        {
+            return Ok((workspace, policy?));
+        }
+        let workspace = self.workspace(Some(path))?;
+        let policy = workspace.policy(&self.options.config)?;
+        Ok((workspace, policy))
+    }
+
     /// The workspace at this path, or the usual one.
     pub(crate) fn workspace(&self, path: Option<&Path>) -> Result<Arc<Workspace>, Failure> {
         let path = path.unwrap_or(&self.options.workspace);

@@ -89,7 +89,7 @@ impl<S: Store> Inner<S> {
         request: Request,
     ) -> Result<(Job, Arc<Files>), Failure> {
         let name = name_of(&request.action)?;
-        let workspace = self.workspace(request.workspace.as_deref())?;
+        let (workspace, book) = self.workspace_and_policy(request.workspace.as_deref())?;
         let mut kept = Kept {
             id: match request.id {
                 Some(id) => id,
@@ -111,7 +111,6 @@ impl<S: Store> Inner<S> {
             content: Digest::of(b""),
         };
         kept.content = Job::content(&kept);
-        let book = workspace.policy(&self.options.config)?;
         let known = book.roles.get(&kept.role);
         known.map_err(unknown_role)?;
         let person = actor.person().to_owned();

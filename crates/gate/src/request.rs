@@ -1,6 +1,7 @@
 //! What is submitted, and what becomes of it before anything is decided.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use protocol::gate::ActionRequest;
 pub use protocol::gate::Ask;
@@ -141,18 +142,29 @@ fn check_id(name: &str, id: &str) -> Result<(), Failure> {
 /// A new id that nobody can guess. It begins with the time: what is made one after the other is one
 /// beside the other in the store.
 pub fn new_id() -> Result<String, Failure> {
-    let mut chance = [0_u8; 8];
-    getrandom::fill(&mut chance).map_err(|error| {
+    let chance = chance().map_err(|error| {
         Failure::new(
             ErrorKind::Internal,
             format!("The system gives no random numbers: {error}."),
         )
     })?;
-    Ok(format!(
-        "{:012x}{:016x}",
-        now().0,
-        u64::from_ne_bytes(chance)
-    ))
+    Ok(format!("{:012x}{chance:016x}", now().0))
+}
+
+/// A random number of the system's, of which it is asked for many at once.
+fn chance() -> Result<u64, getrandom::Error> {
+    static DRAWN: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    // Nothing panics while it is held.
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(chance) = drawn.pop() {
+        return Ok(chance);
+    }
+    let mut bytes = [0_u8; 512];
+    getrandom::fill(&mut bytes)?;
+    let (first, rest) = (&bytes[..8], bytes[8..].chunks_exact(8));
+    let number = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or_default();
+    drawn.extend(rest.map(number));
+    Ok(number(first))
 }
 
 #[cfg(test)]

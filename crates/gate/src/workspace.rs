@@ -1,13 +1,12 @@
 //! A workspace as the gate knows it: its policy, read again when a file of it changes, and its
 //! runtime.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use protocol::{ErrorKind, Failure};
 
-use crate::files::{Files, Trust};
+use crate::files::{Files, Here, Place, Trust};
 use crate::runtime::Runtime;
 
 /// A workspace.
@@ -17,15 +16,15 @@ pub(crate) struct Workspace {
     /// The same, as text.
     pub(crate) name: String,
     pub(crate) runtime: Arc<dyn Runtime>,
-    /// Device and number of its folder.
-    place: Option<(u64, u64)>,
+    /// Which folder it is.
+    place: Option<Place>,
     book: Mutex<Option<Arc<Files>>>,
 }
 
 impl Workspace {
     pub(crate) fn new(real: PathBuf, name: String, runtime: Arc<dyn Runtime>) -> Self {
         Self {
-            place: place(&real),
+            place: Here::look(&real).map(|here| here.place()),
             real,
             name,
             runtime,
@@ -36,25 +35,35 @@ impl Workspace {
     /// Whether its real path still leads to the folder it was found as: cheaper than to resolve the
     /// path anew for every action.
     pub(crate) fn is_there(&self) -> bool {
-        self.place.is_some() && self.place == place(&self.real)
+        self.here().is_some()
+    }
+
+    fn here(&self) -> Option<Here<'_>> {
+        Here::look(&self.real).filter(|here| Some(here.place()) == self.place)
+    }
+
+    /// The policy where nothing of it has changed since it was read, and the workspace is still
+    /// there.
+    pub(crate) fn unchanged(&self) -> Option<Result<Arc<Files>, Failure>> {
+        let here = self.here()?;
+        let book = self.book();
+        let files = book.as_ref().filter(|files| files.is_current(&here))?;
+        Some(sound(files))
     }
 
     /// The policy as it is now: read again where a file of it has changed.
     ///
     /// Refuses (`bad_policy`) where a rule cannot be read: it may be one that denies.
     pub(crate) fn policy(&self, config: &Path) -> Result<Arc<Files>, Failure> {
-        let mut book = self.book();
-        if let Some(files) = &*book
-            && files.is_current()
-        {
-            return sound(files);
+        if let Some(policy) = self.unchanged() {
+            return policy;
         }
         let bad =
             |error: &dyn std::fmt::Display| Failure::new(ErrorKind::BadPolicy, error.to_string());
         let trust = Trust::read(config).map_err(|error| bad(&error))?;
         let files = Files::read(config, &self.real, &trust).map_err(|error| bad(&error))?;
         let files = Arc::new(files);
-        *book = Some(Arc::clone(&files));
+        *self.book() = Some(Arc::clone(&files));
         sound(&files)
     }
 
@@ -62,12 +71,6 @@ impl Workspace {
         // Nothing panics while it is held.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The folder at a path that leads over no link at its end.
-fn place(path: &Path) -> Option<(u64, u64)> {
-    let about = path.symlink_metadata().ok()?;
-    about.is_dir().then(|| (about.dev(), about.ino()))
 }
 
 fn sound(files: &Arc<Files>) -> Result<Arc<Files>, Failure> {
@@ -115,6 +118,7 @@ mod tests {
         let above = tempfile::tempdir().unwrap();
         let (folder, moved) = (above.path().join("work"), above.path().join("moved"));
         std::fs::create_dir(&folder).unwrap();
+        let place = |path: &Path| Here::look(path).map(|here| here.place());
         let found = place(&folder);
         assert!(found.is_some());
         assert_eq!(place(&folder), found);

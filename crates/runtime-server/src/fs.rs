@@ -47,10 +47,14 @@ const MAX_TEXT: usize = 1024 * 1024;
 
 /// The facts of an action that reads one path.
 fn reads(found: &HostPath) -> Facts {
+    reads_at(found.real(), found.kind())
+}
+
+fn reads_at(real: &Path, kind: EntryKind) -> Facts {
     touches(vec![PathFact {
-        path: found.real().to_string_lossy().into_owned(),
+        path: real.to_string_lossy().into_owned(),
         access: Access::Read,
-        kind: Some(found.kind()),
+        kind: Some(kind),
         digest: None,
     }])
 }

@@ -180,7 +180,8 @@ impl Grounds {
     ) -> Result<HostPath, Failure> {
         let found = self.look(path, Final::Followed)?;
         if let Some(permit) = self.permit() {
-            permit.refuse_other_facts(&facts(&found))?;
+            let same = permit.refuse_other_facts(&facts(&found));
+            same.inspect_err(|_| self.workspace.no_more_glances())?;
         }
         self.admit(found.real(), Access::Read, path)?;
         a_file(found, path)

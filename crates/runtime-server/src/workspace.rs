@@ -16,6 +16,7 @@ use std::io::Read as _;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protocol::facts::EntryKind;
@@ -42,6 +43,9 @@ pub struct Workspace {
     given: PathBuf,
     extent: Extent,
     changing: Mutex<()>,
+    /// Whether names were what they led to so far. Where a file is known by several, as without a
+    /// difference between `a` and `A`, they are not.
+    plain: AtomicBool,
 }
 
 /// How far a workspace goes.
@@ -102,6 +106,7 @@ impl Workspace {
             given,
             extent,
             changing: Mutex::new(()),
+            plain: AtomicBool::new(true),
         })
     }
 
@@ -136,7 +141,8 @@ impl Workspace {
     /// open. None in every other case, which [`find`](Self::find) knows how to tell.
     pub(crate) fn glance<'a>(&self, path: &'a str) -> Option<(&'a Path, Stat)> {
         let is_plain = |name: &str| !matches!(name, "" | "." | "..");
-        if path.contains('\0') || !path.split('/').all(is_plain) {
+        let may = self.plain.load(Ordering::Relaxed);
+        if !may || path.contains('\0') || !path.split('/').all(is_plain) {
             return None;
         }
         let stat = if path.contains('/') {
@@ -150,6 +156,11 @@ impl Workspace {
         let here = rustix::fs::lstat(&self.real).ok()?;
         ((here.st_dev, here.st_ino) == self.identity && stat.st_nlink > 0)
             .then_some((Path::new(path), stat))
+    }
+
+    /// What a glance told was not so when it was looked at well: from now on there are none.
+    pub(crate) fn no_more_glances(&self) {
+        self.plain.store(false, Ordering::Relaxed);
     }
 
     /// The regular file at `path`, through links that stay inside.

@@ -1,9 +1,9 @@
 //! What the file system says about the files that were read, to see cheaply whether one changed.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FileType, Stat};
 
 use super::folder::{Folder, Links};
 
@@ -38,12 +38,38 @@ struct Missing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
-    device: u64,
-    inode: u64,
+    place: Place,
     mode: u32,
-    size: u64,
+    size: i64,
     modified: (i64, i64),
     changed: (i64, i64),
+}
+
+/// Which file or folder it is: its device and its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    device: u64,
+    inode: u64,
+}
+
+/// A folder as it is now, at a path that leads over no link at its end.
+#[derive(Debug)]
+pub(crate) struct Here<'a> {
+    path: &'a Path,
+    stamp: Stamp,
+}
+
+impl<'a> Here<'a> {
+    /// None where there is none.
+    pub(crate) fn look(path: &'a Path) -> Option<Self> {
+        let stamp = stamp(path, Links::Refused)?;
+        let is_folder = FileType::from_raw_mode(stamp.mode) == FileType::Directory;
+        is_folder.then_some(Self { path, stamp })
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.stamp.place
+    }
 }
 
 impl Seen {
@@ -97,20 +123,22 @@ impl Seen {
         }
     }
 
-    /// Whether all of them are as they were.
-    pub(super) fn is_current(&self) -> bool {
+    /// Whether all of them are as they were; `here` was just looked at.
+    pub(super) fn is_current(&self, here: &Here<'_>) -> bool {
         let is_there = |entry: &Entry| {
             entry.is_settled && Some(entry.stamp) == stamp(&entry.path, entry.links)
         };
-        self.there.iter().all(is_there) && self.missing.iter().all(Missing::is_current)
+        self.there.iter().all(is_there) && self.missing.iter().all(|one| one.is_current(here))
     }
 }
 
 impl Missing {
-    fn is_current(&self) -> bool {
-        let is_as_it_was = self.paths.len() > 1
-            && self.stamp.is_some()
-            && self.stamp == stamp(&self.folder, Links::Followed);
+    fn is_current(&self, here: &Here<'_>) -> bool {
+        let now = || match self.folder == here.path {
+            true => Some(here.stamp),
+            false => stamp(&self.folder, Links::Followed),
+        };
+        let is_as_it_was = self.paths.len() > 1 && self.stamp.is_some() && self.stamp == now();
         // Something else came or went there, maybe.
         is_as_it_was || (self.paths.iter()).all(|(path, links)| stamp(path, *links).is_none())
     }
@@ -128,18 +156,25 @@ impl Stamp {
 }
 
 /// None for what is not there, or not to be seen.
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_possible_wrap,
+    reason = "the fields differ between architectures; nanoseconds fit"
+)]
 fn stamp(path: &Path, links: Links) -> Option<Stamp> {
-    let about: Metadata = match links {
-        Links::Followed => std::fs::metadata(path),
-        Links::Refused => std::fs::symlink_metadata(path),
+    let about: Stat = match links {
+        Links::Followed => rustix::fs::stat(path),
+        Links::Refused => rustix::fs::lstat(path),
     }
     .ok()?;
     Some(Stamp {
-        device: about.dev(),
-        inode: about.ino(),
-        mode: about.mode(),
-        size: about.size(),
-        modified: (about.mtime(), about.mtime_nsec()),
-        changed: (about.ctime(), about.ctime_nsec()),
+        place: Place {
+            device: about.st_dev as u64,
+            inode: about.st_ino as u64,
+        },
+        mode: about.st_mode as u32,
+        size: about.st_size as i64,
+        modified: (about.st_mtime as i64, about.st_mtime_nsec as i64),
+        changed: (about.st_ctime as i64, about.st_ctime_nsec as i64),
     })
 }

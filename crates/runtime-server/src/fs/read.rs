@@ -1,11 +1,12 @@
 //! `fs.read`: a file, or some of its lines.
 
 use protocol::action::fs::{ReadParams, ReadResult};
+use protocol::facts::EntryKind;
 use protocol::{ActionName, Data, Digest, Encoding, ErrorKind, Facts, Failure};
 
 use crate::action::{Action, Again, Call, Look};
 use crate::context::Context;
-use crate::workspace::{HostPath, refusal};
+use crate::workspace::{HostPath, kind_of, refusal};
 
 use super::{MAX_FILE, MAX_TEXT};
 
@@ -29,7 +30,15 @@ impl Action for Read {
 
     fn resolve(context: &Context, params: &ReadParams) -> Result<Facts, Failure> {
         check(params)?;
-        Ok(super::reads(&context.grounds.file(&params.path)?))
+        let grounds = &context.grounds;
+        // It is looked at well, and held, when it is read.
+        if let Some((name, stat)) = grounds.glance(&params.path)
+            && kind_of(&stat) == EntryKind::File
+        {
+            let real = grounds.workspace().real().join(name);
+            return Ok(super::reads_at(&real, EntryKind::File));
+        }
+        Ok(super::reads(&grounds.file(&params.path)?))
     }
 
     async fn execute(call: Call, params: ReadParams) -> Result<ReadResult, Failure> {

@@ -165,3 +165,14 @@ fn a_link_leads_on_where_nothing_is_at_its_end() {
         assert_eq!(real(&path), PathBuf::from(scene.path(expected)));
     }
 }
+
+#[test]
+fn once_a_name_was_not_what_was_decided_on_nothing_is_told_at_a_glance_any_more() {
+    let scene = Scene::new();
+    assert!(scene.grounds.glance("file").is_some());
+    let decided = scene.permitted("inside/FILE", Access::Read, false);
+    let refused = kind(decided.file_as_decided("file", |_| Facts::default()));
+    assert_eq!(refused, Some(ErrorKind::Changed));
+    assert!(scene.grounds.glance("file").is_none());
+    assert_eq!(kind(scene.grounds.file("file")), None);
+}
