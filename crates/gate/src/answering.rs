@@ -98,7 +98,7 @@ impl<S: Store> Gate<S> {
             session: info.session_id.clone(),
             workspace: Some(info.workspace.clone()),
             action_id: None,
-            data: serde_json::json!({ "grant": info }),
+            data: serde_json::json!({ "grant": info }).into(),
         };
         let written = gate
             .ledger

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use store::{Event, Seq, Store, StoreError, StreamName};
 
-pub use entry::{Entry, EntryKind, NewEntry};
+pub use entry::{Data, Entry, EntryKind, NewEntry};
 pub use export::Export;
 pub use head::Head;
 pub use open::{LedgerError, Opened, Standing, Unfinished};

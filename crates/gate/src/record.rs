@@ -1,6 +1,8 @@
 //! What is written about an action: entries of the ledger, and events of the action's own stream.
 //! Both go into the store together, before anything is told or run.
 
+use std::borrow::Cow;
+
 use policy::{Because, Decision, Verdict};
 use protocol::approval::{Approval, Resolved, RuleInfo};
 use protocol::sandbox::SandboxReport;
@@ -8,12 +10,12 @@ use protocol::{Digest, Facts, Failure};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use store::{Append, Expected, Millis, NewEvent, Store, StoreError, StreamName};
+use store::{Append, Expected, Json, Millis, NewEvent, Store, StoreError, StreamName};
 
 use crate::gate::Inner;
 use crate::job::Job;
-use crate::ledger::{EntryKind, NewEntry};
-use crate::redact::{Redactor, hide};
+use crate::ledger::{Data, EntryKind, NewEntry};
+use crate::redact::Redactor;
 use crate::undo::Changed;
 
 /// The events of an action's stream.
@@ -76,24 +78,31 @@ impl<'a> Record<'a> {
 
     /// It was asked for: the first that is known of it.
     pub(crate) fn request(&mut self) {
-        let job = self.job;
+        let (job, redactor) = (self.job, self.redactor);
         self.first = true;
-        let data = json!({
-            "action": job.name, "params": job.params, "mode": job.mode, "parents": job.parents,
-            "content": job.content,
-        });
-        let mut told = data.clone();
-        for (key, value) in [
-            ("role", json!(job.role)),
-            ("actor", json!(job.actor)),
-            ("person", json!(job.person)),
-            ("workspace", json!(job.workspace.name)),
-            ("session_id", json!(job.session)),
-        ] {
-            told[key] = value;
-        }
-        self.entry(EntryKind::Request, data);
-        self.event(events::REQUESTED, told);
+        let params = redactor.part(&job.params);
+        let parents = redactor.part(&json!(job.parents));
+        let entry = redactor
+            .draft()
+            .word("action", job.name.as_str())
+            .word("content", job.content.as_str())
+            .word("mode", job.mode.as_str())
+            .part("params", &params)
+            .part("parents", &parents);
+        self.entry(EntryKind::Request, entry.entry());
+        let event = redactor
+            .draft()
+            .word("action", job.name.as_str())
+            .string("actor", &job.actor)
+            .word("content", job.content.as_str())
+            .word("mode", job.mode.as_str())
+            .part("params", &params)
+            .part("parents", &parents)
+            .string("person", &job.person)
+            .string("role", &job.role)
+            .maybe("session_id", job.session.as_deref())
+            .string("workspace", &job.workspace.name);
+        self.event(events::REQUESTED, event.event(&job.secrets));
     }
 
     pub(crate) fn decision(
@@ -103,20 +112,30 @@ impl<'a> Record<'a> {
         digest: &Digest,
         policy: &Digest,
     ) {
-        let rule = rule_info(&decision.because);
-        self.entry(
-            EntryKind::Decision,
-            json!({
-                "verdict": decision.verdict, "rule": rule, "mode": decision.mode, "facts": facts,
-                "digest": digest, "policy": policy,
-            }),
-        );
+        let redactor = self.redactor;
+        let rule = redactor.part(&json!(rule_info(&decision.because)));
+        let known = redactor.part(&json!(facts));
+        let entry = redactor
+            .draft()
+            .word("digest", digest.as_str())
+            .part("facts", &known)
+            .word("mode", decision.mode.as_str())
+            .word("policy", policy.as_str())
+            .part("rule", &rule)
+            .word("verdict", decision.verdict.as_str());
+        self.entry(EntryKind::Decision, entry.entry());
         // Who asked reads the events; the ledger is for people alone.
-        let told = self.job.told(facts, decision.verdict);
-        self.event(
-            events::DECIDED,
-            json!({"verdict": decision.verdict, "rule": rule, "mode": decision.mode, "facts": told}),
-        );
+        let told = match self.job.told(facts, decision.verdict) {
+            Cow::Borrowed(_) => known,
+            Cow::Owned(told) => redactor.part(&json!(told)),
+        };
+        let event = redactor
+            .draft()
+            .part("facts", &told)
+            .word("mode", decision.mode.as_str())
+            .part("rule", &rule)
+            .word("verdict", decision.verdict.as_str());
+        self.event(events::DECIDED, event.event(&self.job.secrets));
     }
 
     pub(crate) fn question(&mut self, approval: &Approval) -> Result<(), StoreError> {
@@ -136,7 +155,7 @@ impl<'a> Record<'a> {
         }
         self.inbox(events::ASKED, told.clone())?;
         told["facts"] = json!(self.job.told(&approval.facts, Verdict::Ask));
-        self.event(events::ASKED, told);
+        self.event_of(events::ASKED, told);
         Ok(())
     }
 
@@ -148,7 +167,7 @@ impl<'a> Record<'a> {
         let mut data = json!(resolved);
         data["digest"] = json!(digest);
         self.entry(EntryKind::Answer, data);
-        self.event(events::ANSWERED, json!(resolved));
+        self.event_of(events::ANSWERED, json!(resolved));
         self.inbox(events::ANSWERED, json!(resolved))
     }
 
@@ -169,10 +188,10 @@ impl<'a> Record<'a> {
         self.entry(EntryKind::Outcome, data);
         let mut told = told(outcome, duration_ms);
         changed.tell(&mut told);
-        self.event(events::ENDED, told);
+        self.event_of(events::ENDED, told);
     }
 
-    pub(crate) fn entry(&mut self, kind: EntryKind, data: Value) {
+    pub(crate) fn entry(&mut self, kind: EntryKind, data: impl Into<Data>) {
         let job = self.job;
         self.entries.push(NewEntry {
             kind,
@@ -182,7 +201,7 @@ impl<'a> Record<'a> {
             session: job.session.clone(),
             workspace: Some(job.workspace.name.clone()),
             action_id: Some(job.id.clone()),
-            data,
+            data: data.into(),
         });
     }
 
@@ -197,25 +216,27 @@ impl<'a> Record<'a> {
         self.beside.push(append);
     }
 
-    fn event(&mut self, kind: &str, mut data: Value) {
-        self.redactor.redact(&mut data);
-        hide(&self.job.secrets, &mut data);
+    fn event(&mut self, kind: &str, data: Json) {
         self.events.push(NewEvent {
             kind: kind.to_owned(),
             at: self.at,
-            data: data.into(),
+            data,
         });
     }
 
-    fn inbox(&mut self, kind: &str, mut data: Value) -> Result<(), StoreError> {
-        self.redactor.redact(&mut data);
+    /// The same of a value.
+    fn event_of(&mut self, kind: &str, data: Value) {
+        self.event(kind, self.redactor.event(data, &self.job.secrets));
+    }
+
+    fn inbox(&mut self, kind: &str, data: Value) -> Result<(), StoreError> {
         self.beside.push(Append {
             stream: inbox_of(&self.job.person)?,
             expected: Expected::Any,
             events: vec![NewEvent {
                 kind: kind.to_owned(),
                 at: self.at,
-                data: data.into(),
+                data: self.redactor.event(data, &[]),
             }],
         });
         Ok(())

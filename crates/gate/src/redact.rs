@@ -5,6 +5,7 @@
 //! It is a net, not a wall: what keeps secrets from commands is that they do not get them. It errs
 //! on the side of taking out too much.
 
+mod draft;
 mod names;
 mod shapes;
 mod shorten;
@@ -16,6 +17,8 @@ use std::ffi::OsString;
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::{Map, Value};
 
+pub use self::draft::Clean;
+use self::draft::is_flag;
 use self::names::{is_secret_field, is_secret_name};
 use self::shapes::Shapes;
 use self::spans::Spans;
@@ -228,7 +231,7 @@ impl Redactor {
             // `--token`, `abc`: two arguments of a command.
             let text = item.as_str();
             let secret = flag && text.is_some_and(|text| !text.starts_with('-'));
-            flag = text.is_some_and(|text| text.starts_with("--") && is_secret_field(text));
+            flag = text.is_some_and(is_flag);
             if secret {
                 *item = REDACTED.into();
             } else {

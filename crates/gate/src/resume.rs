@@ -135,7 +135,7 @@ impl<S: Store> Inner<S> {
             session: open.approval.session_id.clone(),
             workspace: Some(open.approval.workspace.clone()),
             action_id: Some(open.approval.action_id.clone()),
-            data: json!(resolved),
+            data: json!(resolved).into(),
         };
         let beside = vec![
             append(inbox_of(&open.person)?),
@@ -158,7 +158,7 @@ impl<S: Store> Inner<S> {
             session: request.session,
             workspace: request.workspace,
             action_id: Some(lost.action_id.clone()),
-            data: data.clone(),
+            data: data.clone().into(),
         };
         let ended = Append {
             stream: stream_of(&lost.action_id)?,

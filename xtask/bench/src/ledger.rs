@@ -134,15 +134,19 @@ fn entry() -> NewEntry {
         session: Some("8f01234567".to_owned()),
         workspace: Some("/home/ada/src/shop".to_owned()),
         action_id: Some("4f2a8c1e-90ab-4cde-8f01-23456789abcd".to_owned()),
-        data: json!({
-            "decision": "allow",
-            "rule": { "pattern": "terminal.run(cargo test *)", "file": "ward.toml", "line": 12 },
-            "action": "terminal.run",
-            "params": { "command": "RUST_LOG=debug cargo test -p cart 2>&1 | tee out/log", "cwd": "." },
-            "digest": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-            "mode": "sandbox",
-        }),
+        data: data().into(),
     }
+}
+
+fn data() -> Value {
+    json!({
+        "decision": "allow",
+        "rule": { "pattern": "terminal.run(cargo test *)", "file": "ward.toml", "line": 12 },
+        "action": "terminal.run",
+        "params": { "command": "RUST_LOG=debug cargo test -p cart 2>&1 | tee out/log", "cwd": "." },
+        "digest": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "mode": "sandbox",
+    })
 }
 
 /// The row of such an entry.
@@ -158,7 +162,7 @@ fn row() -> String {
         "session": entry.session,
         "workspace": entry.workspace,
         "action_id": entry.action_id,
-        "data": entry.data,
+        "data": data(),
         "prev": hash,
         "hash": hash,
     });

@@ -7,9 +7,10 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use store::{Event, Json, Millis, NewEvent, Seq};
 
-use super::entry::{EntryKind, NewEntry};
+use super::entry::{Data, EntryKind, NewEntry};
 use super::head::Head;
 use crate::canonical::text;
+use crate::redact::Redactor;
 
 /// What stands between an entry and its hash.
 const HASH: &str = ",\"hash\":\"";
@@ -33,7 +34,8 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn new(entry: NewEntry) -> Self {
+    /// Without secrets, and no longer than it may be.
+    pub(super) fn new(redactor: &Redactor, entry: NewEntry) -> Self {
         let NewEntry {
             kind,
             at,
@@ -44,24 +46,29 @@ impl Prepared {
             action_id,
             data,
         } = entry;
+        let data = match data {
+            Data::Value(value) => redactor.entry(value),
+            Data::Clean(clean) => clean,
+        };
         let mut text = String::with_capacity(1024);
         let pair = |text: &mut String, name: &str, value: &Option<String>| {
             if let Some(value) = value {
                 text.push_str(name);
-                text::push_string(text, value);
+                text::push_string(text, &redactor.redact_str(value));
             }
         };
         text.push('{');
-        pair(&mut text, "\"action_id\":", &action_id);
-        if action_id.is_some() {
+        if let Some(action_id) = &action_id {
+            text.push_str("\"action_id\":");
+            text::push_string(&mut text, action_id);
             text.push(',');
         }
         text.push_str("\"actor\":");
-        text::push_string(&mut text, &actor);
+        text::push_string(&mut text, &redactor.redact_str(&actor));
         text.push_str(",\"at\":");
         text::push_whole(&mut text, at.0);
         text.push_str(",\"data\":");
-        text::push(&mut text, &data);
+        text.push_str(data.as_str());
         text.push_str(",\"kind\":");
         text::push_string(&mut text, kind.as_str());
         text.push_str(",\"prev\":");
@@ -242,14 +249,15 @@ mod tests {
             session: some.map(Into::into),
             workspace: some.map(Into::into),
             action_id: some.map(Into::into),
-            data: json!({"z": [1, 2.5, null], "a": {"é": "\u{7f}\n"}}),
+            data: json!({"z": [1, 2.5, null], "a": {"é": "\u{7f}\n"}}).into(),
         }
     }
 
     #[test]
     fn the_hash_is_the_digest_of_all_that_is_written_but_itself() {
         for some in [None, Some("one")] {
-            let prepared = Prepared::new(entry(some));
+            let redactor = Redactor::new([], []).unwrap();
+            let prepared = Prepared::new(&redactor, entry(some));
             let (event, head) = prepared.link(&Head::before_the_first());
             let read = |event: &NewEvent| -> serde_json::Map<String, Value> {
                 serde_json::from_str(event.data.as_str()).unwrap()

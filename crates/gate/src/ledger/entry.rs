@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{Event, Millis, Seq};
 
+use crate::redact::Clean;
+
 /// What the first entry says about the text of all that come after it: it is what was hashed. Wards
 /// before this one did not say it, and the first of them wrote another text.
 pub(super) const TEXT: &str = "text";
@@ -73,7 +75,28 @@ pub struct NewEntry {
     /// Which action it is about. It is a name, and written as it is.
     pub action_id: Option<String>,
     /// What is to be known about it.
-    pub data: Value,
+    pub data: Data,
+}
+
+/// What is to be known about an entry: any value, or what a redactor has been over already.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    /// Redacted and shortened before it is written.
+    Value(Value),
+    /// Written as it is.
+    Clean(Clean),
+}
+
+impl From<Value> for Data {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl From<Clean> for Data {
+    fn from(clean: Clean) -> Self {
+        Self::Clean(clean)
+    }
 }
 
 /// An entry as it was written.

@@ -111,7 +111,7 @@ impl<S: Store> Ledger<S> {
             None => (Standing::Sound, None),
         };
         if let Some(entry) = first {
-            let (event, next) = Prepared::new(entry).link(&there);
+            let (event, next) = Prepared::new(&redactor, entry).link(&there);
             store
                 .append(vec![Append {
                     stream: stream.clone(),
@@ -163,7 +163,7 @@ fn own(kind: EntryKind, data: Value) -> NewEntry {
         session: None,
         workspace: None,
         action_id: None,
-        data,
+        data: data.into(),
     }
 }
 

@@ -76,7 +76,7 @@ impl<S: Store> Ledger<S> {
         let shared = &self.shared;
         let entries = entries
             .into_iter()
-            .map(|entry| Prepared::new(shared.redacted(entry)))
+            .map(|entry| Prepared::new(&shared.redactor, entry))
             .collect();
         let (told, answer) = oneshot::channel();
         let job = Job {
@@ -112,25 +112,6 @@ impl<S: Store> Drop for Lead<S> {
 }
 
 impl<S: Store> Shared<S> {
-    /// The entry without secrets, and no longer than it may be.
-    pub(super) fn redacted(&self, mut entry: NewEntry) -> NewEntry {
-        self.redactor.clean(&mut entry.data);
-        for text in [
-            Some(&mut entry.actor),
-            entry.role.as_mut(),
-            entry.session.as_mut(),
-            entry.workspace.as_mut(),
-        ]
-        .into_iter()
-        .flatten()
-        {
-            if let std::borrow::Cow::Owned(clean) = self.redactor.redact_str(text) {
-                *text = clean;
-            }
-        }
-        entry
-    }
-
     /// Finishes what is being written, and then writes what waits.
     async fn lead(self: &Arc<Self>) {
         let mut lead = Lead(Some(Arc::clone(self)));

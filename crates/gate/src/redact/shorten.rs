@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Redactor;
 
 /// A longer string is written as its digest, its length and its start.
-const LONGEST: usize = 4 << 10;
+pub(super) const LONGEST: usize = 4 << 10;
 /// How many characters of it are shown.
 const START: usize = 200;
 /// How much of it is looked through for secrets before it is cut there, so that none is cut in two.
@@ -15,9 +15,9 @@ const LOOKED: usize = 16 << 10;
 const LARGEST: usize = 64 << 10;
 const PART: usize = 4 << 10;
 /// What is nested deeper is written as text: there is a limit to what can be read back.
-const DEEPEST: usize = 48;
+pub(super) const DEEPEST: usize = 48;
 /// Beyond this, canonical JSON cannot tell neighbours apart: they are written as text.
-const EXACT: u64 = 1 << 53;
+pub(super) const EXACT: u64 = 1 << 53;
 
 impl Redactor {
     /// Cuts what is long in a value. A long string becomes `{sha256, bytes, start}`: the digest and

@@ -364,7 +364,7 @@ impl Note<'_> {
             session: self.of.session.clone(),
             workspace: Some(self.workspace.name.clone()),
             action_id: Some(self.id.clone()),
-            data,
+            data: data.into(),
         };
         let append = Append {
             stream: stream_of(&self.id)?,

@@ -100,7 +100,7 @@ pub(crate) fn entry(kind: EntryKind, action: Option<&str>, data: Value) -> NewEn
         session: Some("s1".into()),
         workspace: Some("/w".into()),
         action_id: action.map(Into::into),
-        data,
+        data: data.into(),
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn same(entry: &Entry, new: &NewEntry) -> bool {
         session,
         workspace,
         action_id,
-        data,
+        data: data.into(),
     };
     read == *new
 }

@@ -1,0 +1,312 @@
+//! What is written down about every action, as text from the start. Most of it has nothing in it
+//! that is to be taken out; then a look is enough, and no tree of values is made.
+
+use serde_json::Value;
+use store::Json;
+
+use super::names::{is_secret_field, is_secret_name};
+use super::shorten::{DEEPEST, EXACT, LONGEST};
+use super::{MAPS, Redactor, hide};
+use crate::canonical::text;
+
+/// A part that is larger is not written as it is without a closer look.
+const SMALL: usize = 16 << 10;
+
+/// Canonical JSON with the secrets taken out, and no longer than it may be. Only a redactor makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clean(String);
+
+impl Clean {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The text of one value, for more than one draft.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    text: String,
+    is_clean: bool,
+}
+
+/// An object on its way to be written down. Its fields are added in the order of their names.
+pub(crate) struct Draft<'a> {
+    redactor: &'a Redactor,
+    text: String,
+    last: &'static str,
+    /// Whether nothing is to be taken out so far.
+    is_clean: bool,
+}
+
+impl Redactor {
+    /// A new object.
+    pub(crate) fn draft(&self) -> Draft<'_> {
+        Draft {
+            redactor: self,
+            text: String::with_capacity(512),
+            last: "",
+            is_clean: true,
+        }
+    }
+
+    /// A value, to be used in drafts.
+    pub(crate) fn part(&self, value: &Value) -> Part {
+        let mut text = String::with_capacity(256);
+        let is_clean = self.push(&mut text, value);
+        Part { text, is_clean }
+    }
+
+    /// A value as an entry of the ledger has it: without secrets, and no longer than it may be.
+    pub(crate) fn entry(&self, mut value: Value) -> Clean {
+        if !self.keeps(&value) {
+            self.clean(&mut value);
+        }
+        let mut text = String::with_capacity(512);
+        text::push(&mut text, &value);
+        Clean(text)
+    }
+
+    /// A value as an event has it: all of it but the secrets, and these.
+    pub(crate) fn event(&self, mut value: Value, secrets: &[String]) -> Json {
+        if !self.keeps(&value) {
+            self.redact(&mut value);
+        }
+        hide(secrets, &mut value);
+        value.into()
+    }
+
+    /// Adds a value's text, and says whether that is canonical and nothing is to be taken out. Where
+    /// it is not, the text still tells all of the value.
+    fn push(&self, text: &mut String, value: &Value) -> bool {
+        let is_clean = self.keeps(value);
+        if is_clean {
+            text::push(text, value);
+        } else {
+            // Canonical JSON does not know all numbers.
+            text.push_str(&value.to_string());
+        }
+        is_clean
+    }
+
+    /// Whether a string is written as it is.
+    fn keeps_str(&self, text: &str) -> bool {
+        text.len() <= LONGEST && matches!(self.redact_str(text), std::borrow::Cow::Borrowed(_))
+    }
+
+    /// Whether [`Redactor::clean`] would leave a value as it is, and its text is the same in every
+    /// way of writing it. Says no where that takes more than a look.
+    fn keeps(&self, value: &Value) -> bool {
+        self.keeps_at(value, 0, &mut SMALL.clone())
+    }
+
+    fn keeps_at(&self, value: &Value, depth: usize, left: &mut usize) -> bool {
+        let mut has_room = |size: usize| {
+            *left = left.saturating_sub(size);
+            *left > 0
+        };
+        match value {
+            Value::Null | Value::Bool(_) => has_room(5),
+            Value::Number(number) => {
+                !self.numeric && number.as_u64().is_some_and(|whole| whole <= EXACT) && has_room(20)
+            }
+            Value::String(string) => has_room(string.len() + 3) && self.keeps_str(string),
+            Value::Array(_) | Value::Object(_) if depth == DEEPEST => false,
+            Value::Array(items) => {
+                let names_a_secret = |item: &Value| item.as_str().is_some_and(is_flag);
+                !items.iter().any(names_a_secret)
+                    && items
+                        .iter()
+                        .all(|item| self.keeps_at(item, depth + 1, left))
+            }
+            Value::Object(fields) => fields.iter().all(|(name, field)| {
+                name.is_ascii()
+                    && !is_secret_field(name)
+                    && self.keeps_str(name)
+                    && !(MAPS.contains(&name.as_str()) && names_secrets(field))
+                    && self.keeps_at(field, depth + 1, left)
+            }),
+        }
+    }
+}
+
+/// `--token`: what comes after it is one.
+pub(super) fn is_flag(text: &str) -> bool {
+    text.starts_with("--") && is_secret_field(text)
+}
+
+fn names_secrets(environment: &Value) -> bool {
+    let names = environment.as_object();
+    names.is_some_and(|names| names.keys().any(|name| is_secret_name(name)))
+}
+
+impl Draft<'_> {
+    fn name(&mut self, name: &'static str) {
+        debug_assert!(self.last < name, "`{name}` is out of order");
+        debug_assert!(!is_secret_field(name) && !MAPS.contains(&name), "{name}");
+        self.last = name;
+        self.text.push(if self.text.is_empty() { '{' } else { ',' });
+        text::push_string(&mut self.text, name);
+        self.text.push(':');
+    }
+
+    /// A word of Ward's own, or a digest: nothing that a secret could be in.
+    pub(crate) fn word(mut self, name: &'static str, word: &str) -> Self {
+        self.name(name);
+        text::push_string(&mut self.text, word);
+        self
+    }
+
+    pub(crate) fn string(mut self, name: &'static str, string: &str) -> Self {
+        self.name(name);
+        self.is_clean &= self.redactor.keeps_str(string);
+        text::push_string(&mut self.text, string);
+        self
+    }
+
+    /// `null` where there is none.
+    pub(crate) fn maybe(self, name: &'static str, string: Option<&str>) -> Self {
+        match string {
+            Some(string) => self.string(name, string),
+            None => self.value(name, &Value::Null),
+        }
+    }
+
+    pub(crate) fn value(mut self, name: &'static str, value: &Value) -> Self {
+        self.name(name);
+        self.is_clean &= self.redactor.push(&mut self.text, value);
+        self
+    }
+
+    pub(crate) fn part(mut self, name: &'static str, part: &Part) -> Self {
+        self.name(name);
+        self.is_clean &= part.is_clean;
+        self.text.push_str(&part.text);
+        self
+    }
+
+    fn close(mut self) -> Result<String, Value> {
+        self.text.push('}');
+        match self.is_clean {
+            true => Ok(self.text),
+            // It was just written as JSON, and is nested no deeper than what came in as such.
+            false => Err(serde_json::from_str(&self.text).unwrap_or_else(|_| self.text.into())),
+        }
+    }
+
+    /// As an entry of the ledger has it: without secrets, and no longer than it may be.
+    pub(crate) fn entry(mut self) -> Clean {
+        let redactor = self.redactor;
+        // Many small parts can be much.
+        self.is_clean &= self.text.len() <= 2 * SMALL;
+        match self.close() {
+            Ok(text) => Clean(text),
+            Err(value) => redactor.entry(value),
+        }
+    }
+
+    /// As an event has it: all of it but the secrets, and these.
+    pub(crate) fn event(mut self, secrets: &[String]) -> Json {
+        let redactor = self.redactor;
+        self.is_clean &= secrets.is_empty();
+        match self.close() {
+            Ok(text) => Json::from_text(text),
+            Err(value) => redactor.event(value, secrets),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    fn redactor(secrets: &[&str]) -> Redactor {
+        Redactor::new([], secrets.iter().copied()).unwrap()
+    }
+
+    /// The same by way of a tree, as it is defined.
+    fn by_tree(redactor: &Redactor, fields: &Map<String, Value>) -> (String, Json) {
+        let mut entry = Value::Object(fields.clone());
+        redactor.clean(&mut entry);
+        let mut text = String::new();
+        text::push(&mut text, &entry);
+        let mut event = Value::Object(fields.clone());
+        redactor.redact(&mut event);
+        hide(&["hidden-one".to_owned()], &mut event);
+        (text, event.into())
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let names = prop_oneof![
+            Just("env".to_owned()),
+            Just("API_KEY".to_owned()),
+            Just("token".to_owned()),
+            Just("the-secret-value".to_owned()),
+            "[a-zé]{1,3}",
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (0_u64..100).prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            Just(json!("--token")),
+            Just(json!("PASSWORD=hunter22")),
+            Just(json!("say the-secret-value and hidden-one")),
+            Just(json!("ghp_0123456789abcdefghijklmnopqrstuvwxyz")),
+            Just(json!("x".repeat(LONGEST + 1))),
+            any::<String>().prop_map(Value::from),
+            "[a-z \n\"]{0,9}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 5, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::btree_map(names.clone(), inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_draft_says_what_the_tree_of_its_values_would(
+            value in values(), string in "[a-z =:]{0,12}", numeric in any::<bool>(),
+        ) {
+            let mut secrets = vec!["the-secret-value"];
+            secrets.extend(numeric.then_some("12345678"));
+            let redactor = redactor(&secrets);
+            let draft = || {
+                let part = redactor.part(&value);
+                redactor.draft().string("a", &string).part("c", &part).value("d", &value).word("e", "done").maybe("f", None)
+            };
+            let fields = json!({
+                "a": string, "c": value, "d": value, "e": "done", "f": null,
+            });
+            let fields = fields.as_object().unwrap();
+            let (entry, event) = by_tree(&redactor, fields);
+            prop_assert_eq!(draft().entry(), Clean(entry));
+            let hidden = ["hidden-one".to_owned()];
+            let read = |json: &Json| serde_json::from_str::<Value>(json.as_str()).unwrap();
+            prop_assert_eq!(read(&draft().event(&hidden)), read(&event));
+        }
+    }
+
+    #[test]
+    fn what_has_no_secret_is_written_as_it_is_and_what_has_is_not() {
+        let redactor = redactor(&["the-secret-value"]);
+        let event = |value: Value| redactor.draft().value("a", &value).event(&[]);
+        let plain = event(json!({"path": "src/lib.rs", "offset": 3, "all": [true, null]}));
+        assert_eq!(
+            plain.as_str(),
+            r#"{"a":{"all":[true,null],"offset":3,"path":"src/lib.rs"}}"#
+        );
+        let secret = event(json!({"path": "x the-secret-value", "env": {"API_KEY": "abc"}}));
+        assert_eq!(
+            secret.as_str(),
+            r#"{"a":{"env":{"API_KEY":"[redacted]"},"path":"x [redacted]"}}"#
+        );
+    }
+}
