@@ -11,6 +11,7 @@
 
 mod real;
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
 
@@ -62,7 +63,7 @@ impl Beyond {
     }
 
     fn refuse_own(&self, path: &Path) -> Result<(), Failure> {
-        let within = |folder: &&Path| path.starts_with(folder);
+        let within = |folder: &&Path| is_within(path, folder);
         let refuse = |why: &str| {
             Err(Failure::new(
                 ErrorKind::Protected,
@@ -91,7 +92,7 @@ impl Beyond {
 
     /// Also the folder that holds one of Ward's own cannot be changed itself: with it that would go.
     fn refuse_to_change(&self, path: &Path) -> Result<(), Failure> {
-        if self.own.iter().any(|own| own.starts_with(path)) {
+        if self.own.iter().any(|own| is_within(own, path)) {
             return Err(Failure::new(
                 ErrorKind::Protected,
                 format!(
@@ -314,7 +315,7 @@ impl Grounds {
 
     /// Whether a real path is inside the workspace.
     pub(crate) fn is_inside(&self, real: &Path) -> bool {
-        real.starts_with(self.workspace.real())
+        is_within(real, self.workspace.real())
     }
 
     fn look(&self, path: &str, last: Final) -> Result<HostPath, Failure> {
@@ -397,6 +398,14 @@ impl Grounds {
             Err(_) => Ok(None),
         }
     }
+}
+
+/// Whether a real path is this folder's or of something in it: as [`Path::starts_with`], for paths
+/// that have one way to be written.
+fn is_within(path: &Path, folder: &Path) -> bool {
+    let (path, folder) = (path.as_os_str().as_bytes(), folder.as_os_str().as_bytes());
+    let below = path.strip_prefix(folder);
+    below.is_some_and(|below| below.is_empty() || below.starts_with(b"/") || folder.ends_with(b"/"))
 }
 
 fn a_file(found: HostPath, path: &str) -> Result<HostPath, Failure> {

@@ -1,7 +1,11 @@
 //! What is written down about every action, as text from the start. Most of it has nothing in it
 //! that is to be taken out; then a look is enough, and no tree of values is made.
 
+use std::borrow::Cow;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use store::Json;
 
 use super::names::{is_secret_field, is_secret_name};
@@ -36,6 +40,8 @@ pub(crate) struct Draft<'a> {
     last: &'static str,
     /// Whether nothing is to be taken out so far.
     is_clean: bool,
+    /// Whether all of it is canonical then.
+    is_canonical: bool,
 }
 
 impl Redactor {
@@ -46,6 +52,7 @@ impl Redactor {
             text: String::with_capacity(512),
             last: "",
             is_clean: true,
+            is_canonical: true,
         }
     }
 
@@ -90,53 +97,121 @@ impl Redactor {
 
     /// Whether a string is written as it is.
     fn keeps_str(&self, text: &str) -> bool {
-        text.len() <= LONGEST && matches!(self.redact_str(text), std::borrow::Cow::Borrowed(_))
+        text.len() <= LONGEST && matches!(self.redact_str(text), Cow::Borrowed(_))
     }
 
     /// Whether [`Redactor::clean`] would leave a value as it is, and its text is the same in every
     /// way of writing it. Says no where that takes more than a look.
-    fn keeps(&self, value: &Value) -> bool {
-        self.keeps_at(value, 0, &mut SMALL.clone())
+    fn keeps<'de>(&self, value: impl Deserializer<'de>) -> bool {
+        let look = Look {
+            redactor: self,
+            is_secret: is_secret_field,
+            depth: 0,
+            left: &mut SMALL.clone(),
+        };
+        look.deserialize(value).is_ok()
+    }
+}
+
+/// Goes through a value without making one, and fails where it does not keep it.
+struct Look<'a> {
+    redactor: &'a Redactor,
+    /// Whether what is in a field of this name is one.
+    is_secret: fn(&str) -> bool,
+    depth: usize,
+    /// How much there may still be.
+    left: &'a mut usize,
+}
+
+impl Look<'_> {
+    fn keep<E: de::Error>(self, size: usize, is_kept: bool) -> Result<(), E> {
+        *self.left = self.left.saturating_sub(size);
+        match is_kept && *self.left > 0 {
+            true => Ok(()),
+            false => Err(E::custom("")),
+        }
     }
 
-    fn keeps_at(&self, value: &Value, depth: usize, left: &mut usize) -> bool {
-        let mut has_room = |size: usize| {
-            *left = left.saturating_sub(size);
-            *left > 0
-        };
-        match value {
-            Value::Null | Value::Bool(_) => has_room(5),
-            Value::Number(number) => {
-                !self.numeric && number.as_u64().is_some_and(|whole| whole <= EXACT) && has_room(20)
-            }
-            Value::String(string) => has_room(string.len() + 3) && self.keeps_str(string),
-            Value::Array(_) | Value::Object(_) if depth == DEEPEST => false,
-            Value::Array(items) => {
-                let names_a_secret = |item: &Value| item.as_str().is_some_and(is_flag);
-                !items.iter().any(names_a_secret)
-                    && items
-                        .iter()
-                        .all(|item| self.keeps_at(item, depth + 1, left))
-            }
-            Value::Object(fields) => fields.iter().all(|(name, field)| {
-                name.is_ascii()
-                    && !is_secret_field(name)
-                    && self.keeps_str(name)
-                    && !(MAPS.contains(&name.as_str()) && names_secrets(field))
-                    && self.keeps_at(field, depth + 1, left)
-            }),
+    fn below(&mut self) -> Look<'_> {
+        Look {
+            redactor: self.redactor,
+            is_secret: is_secret_field,
+            depth: self.depth + 1,
+            left: self.left,
         }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Look<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Look<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("what is written as it is")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        self.keep(5, true)
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
+        self.keep(5, true)
+    }
+
+    fn visit_u64<E: de::Error>(self, whole: u64) -> Result<(), E> {
+        let is_kept = whole <= EXACT && !self.redactor.numeric;
+        self.keep(20, is_kept)
+    }
+
+    fn visit_i64<E: de::Error>(self, whole: i64) -> Result<(), E> {
+        match u64::try_from(whole) {
+            Ok(whole) => self.visit_u64(whole),
+            Err(_) => self.keep(20, false),
+        }
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
+        self.keep(20, false)
+    }
+
+    fn visit_str<E: de::Error>(self, string: &str) -> Result<(), E> {
+        // An array is looked through item by item.
+        let is_kept = !is_flag(string) && self.redactor.keeps_str(string);
+        self.keep(string.len() + 3, is_kept)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        let fits = self.depth < DEEPEST;
+        while fits && items.next_element_seed(self.below())?.is_some() {}
+        self.keep(2, fits)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
+        let fits = self.depth < DEEPEST;
+        while fits && let Some(name) = fields.next_key::<Cow<'_, str>>()? {
+            let is_secret = (self.is_secret)(&name);
+            let is_kept = name.is_ascii() && !is_secret && self.redactor.keeps_str(&name);
+            self.below().keep(name.len() + 4, is_kept)?;
+            let mut field = self.below();
+            if MAPS.contains(&&*name) {
+                field.is_secret = is_secret_name;
+            }
+            fields.next_value_seed(field)?;
+        }
+        self.keep(2, fits)
     }
 }
 
 /// `--token`: what comes after it is one.
 pub(super) fn is_flag(text: &str) -> bool {
     text.starts_with("--") && is_secret_field(text)
-}
-
-fn names_secrets(environment: &Value) -> bool {
-    let names = environment.as_object();
-    names.is_some_and(|names| names.keys().any(|name| is_secret_name(name)))
 }
 
 impl Draft<'_> {
@@ -184,6 +259,24 @@ impl Draft<'_> {
         self
     }
 
+    /// What somebody else wrote, in one line.
+    pub(crate) fn raw(mut self, name: &'static str, json: &RawValue) -> Self {
+        self.name(name);
+        let mut text = serde_json::Deserializer::from_str(json.get());
+        let is_one_line = memchr::memchr2(b'\n', b'\r', json.get().as_bytes()).is_none();
+        self.is_clean &= is_one_line && self.redactor.keeps(&mut text);
+        self.is_canonical = false;
+        self.text.push_str(json.get());
+        self
+    }
+
+    pub(crate) fn number(mut self, name: &'static str, number: u64) -> Self {
+        self.name(name);
+        self.is_clean &= self.redactor.keeps(&Value::from(number));
+        text::push_whole(&mut self.text, number);
+        self
+    }
+
     fn close(mut self) -> Result<String, Value> {
         self.text.push('}');
         match self.is_clean {
@@ -197,7 +290,7 @@ impl Draft<'_> {
     pub(crate) fn entry(mut self) -> Clean {
         let redactor = self.redactor;
         // Many small parts can be much.
-        self.is_clean &= self.text.len() <= 2 * SMALL;
+        self.is_clean &= self.is_canonical && self.text.len() <= 2 * SMALL;
         match self.close() {
             Ok(text) => Clean(text),
             Err(value) => redactor.entry(value),
@@ -273,17 +366,17 @@ mod tests {
     proptest! {
         #[test]
         fn a_draft_says_what_the_tree_of_its_values_would(
-            value in values(), string in "[a-z =:]{0,12}", numeric in any::<bool>(),
+            value in values(), string in "[a-z =:]{0,12}", number in any::<u64>(), numeric in any::<bool>(),
         ) {
             let mut secrets = vec!["the-secret-value"];
             secrets.extend(numeric.then_some("12345678"));
             let redactor = redactor(&secrets);
             let draft = || {
                 let part = redactor.part(&value);
-                redactor.draft().string("a", &string).part("c", &part).value("d", &value).word("e", "done").maybe("f", None)
+                redactor.draft().string("a", &string).number("b", number).part("c", &part).value("d", &value).word("e", "done").maybe("f", None)
             };
             let fields = json!({
-                "a": string, "c": value, "d": value, "e": "done", "f": null,
+                "a": string, "b": number, "c": value, "d": value, "e": "done", "f": null,
             });
             let fields = fields.as_object().unwrap();
             let (entry, event) = by_tree(&redactor, fields);
@@ -291,7 +384,18 @@ mod tests {
             let hidden = ["hidden-one".to_owned()];
             let read = |json: &Json| serde_json::from_str::<Value>(json.as_str()).unwrap();
             prop_assert_eq!(read(&draft().event(&hidden)), read(&event));
+            let raw = RawValue::from_string(Value::from(fields.clone()).to_string()).unwrap();
+            let (entry, event) = by_tree(&redactor, json!({ "a": fields }).as_object().unwrap());
+            prop_assert_eq!(redactor.draft().raw("a", &raw).entry(), Clean(entry));
+            prop_assert_eq!(read(&redactor.draft().raw("a", &raw).event(&hidden)), read(&event));
         }
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_in_several_lines_is_written_in_one() {
+        let raw = RawValue::from_string("{\n\"a\": 1}".to_owned()).unwrap();
+        let event = redactor(&[]).draft().raw("a", &raw).event(&[]);
+        assert_eq!(event.as_str(), r#"{"a":{"a":1}}"#);
     }
 
     #[test]

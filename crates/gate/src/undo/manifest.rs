@@ -73,6 +73,11 @@ impl Changed {
         }
     }
 
+    /// Whether no file was.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// Adds it to an outcome, if there is something.
     pub(crate) fn tell(&self, data: &mut Value) {
         if self.files.is_empty() {
