@@ -210,7 +210,8 @@ impl<S: Store> Inner<S> {
                         let workspace = &job.workspace.real;
                         seen.again(facts, decision.mode, version, widen.len(), workspace)
                     });
-                    let ask = self.ask(
+                    // Not by a name: what has one has its room in every action's future.
+                    let answer = Box::pin(self.ask(
                         job,
                         Some(live),
                         about,
@@ -219,8 +220,8 @@ impl<S: Store> Inner<S> {
                         decision,
                         digest,
                         changed,
-                    );
-                    let answer = Box::pin(ask).await?;
+                    ))
+                    .await?;
                     let before = Seen::new(answer.approval(), Some(version), widen.len());
                     seen = Some(Box::new(before));
                     Box::pin(self.answered(live, answer)).await?;
@@ -440,10 +441,7 @@ impl<S: Store> Inner<S> {
         self.jobs.begin(run.clone(), job);
         let result = match leave {
             None => runtime.execute(permit, output).await,
-            Some(leave) => {
-                let run = self.run_under(leave, job, &*runtime, permit, output);
-                Box::pin(run).await
-            }
+            Some(leave) => Box::pin(self.run_under(leave, job, &*runtime, permit, output)).await,
         };
         if run != job.id {
             self.jobs.end(&run);
