@@ -168,7 +168,7 @@ impl<S: Store> Inner<S> {
     /// Lets whoever follows an action look at what was written about it.
     pub(crate) fn stir(&self, id: &str) {
         if let Some(live) = self.actions.get(id) {
-            live.printed.send_modify(|_| ());
+            live.has_asked();
         }
     }
 

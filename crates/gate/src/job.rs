@@ -11,7 +11,7 @@ use protocol::runtime::RuntimeChoice;
 use protocol::wall::Widen;
 use protocol::{ActionName, Digest, ErrorKind, Facts, Failure, Mode};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::canonical::Object;
 use crate::clock::now;
@@ -142,14 +142,14 @@ impl Job {
     /// Whose room its commands run in: two of different actors, roles or sessions share none, so
     /// that what crosses a wall is known to be theirs.
     pub(crate) fn room(&self) -> String {
-        let whose = json!([self.actor, self.role, self.parents, self.session]);
-        let digest = Digest::of(whose.to_string().as_bytes());
-        digest
-            .as_str()
-            .chars()
-            .skip("sha256:".len())
-            .take(24)
-            .collect()
+        let whose = Object::new()
+            .string("actor", &self.actor)
+            .strings("parents", &self.parents)
+            .string("role", &self.role)
+            .maybe("session", self.session.as_deref())
+            .digest();
+        let hex = whose.as_str().trim_start_matches("sha256:");
+        hex.get(..24).unwrap_or(hex).to_owned()
     }
 
     /// What the policy says about an action, or about a host that a command of this job wants to

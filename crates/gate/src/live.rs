@@ -1,7 +1,7 @@
 //! The actions that are under way or have ended not long ago.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use protocol::{Digest, ErrorKind, Failure};
 use serde_json::value::RawValue;
@@ -34,7 +34,7 @@ pub struct Live {
     pub(crate) state: watch::Sender<State>,
     pub(crate) cancel: CancellationToken,
     /// Where its stream is, once something that it printed was written.
-    pub(crate) printed: watch::Sender<Seq>,
+    printed: OnceLock<watch::Sender<Seq>>,
 }
 
 /// How far an action is.
@@ -72,7 +72,7 @@ impl Live {
             content: job.content.clone(),
             state: watch::Sender::new(State::Deciding),
             cancel: CancellationToken::new(),
-            printed: watch::Sender::new(Seq::START),
+            printed: OnceLock::new(),
         }
     }
 
@@ -91,7 +91,22 @@ impl Live {
     /// Told whenever something that it printed, or asked, was written: read its stream.
     #[must_use]
     pub fn printed(&self) -> watch::Receiver<Seq> {
-        self.printed.subscribe()
+        self.prints().subscribe()
+    }
+
+    /// Something that it asks is written.
+    pub(crate) fn has_asked(&self) {
+        self.prints().send_modify(|_| ());
+    }
+
+    /// Something that it printed is written, up to here.
+    pub(crate) fn has_printed(&self, head: Seq) {
+        self.prints().send_replace(head);
+    }
+
+    /// Most print nothing, and nobody asks.
+    fn prints(&self) -> &watch::Sender<Seq> {
+        self.printed.get_or_init(|| watch::Sender::new(Seq::START))
     }
 
     /// Waits for its end.

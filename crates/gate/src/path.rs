@@ -438,7 +438,9 @@ impl<S: Store> Inner<S> {
         live.state.send_replace(State::Running);
         let (output, printed) =
             printing::start(self, job, live).map_err(|error| unwritten(&error))?;
-        self.jobs.begin(run.clone(), job);
+        if run != job.id {
+            self.jobs.begin(run.clone(), job);
+        }
         let result = match leave {
             None => runtime.execute(permit, output).await,
             Some(leave) => Box::pin(self.run_under(leave, job, &*runtime, permit, output)).await,

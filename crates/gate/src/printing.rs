@@ -179,7 +179,7 @@ impl<S: Store> Writer<S> {
         match self.store.append(vec![append]).await {
             Ok(heads) => {
                 if let Some(head) = heads.first() {
-                    self.live.printed.send_replace(*head);
+                    self.live.has_printed(*head);
                 }
             }
             Err(error) => tracing::error!(%error, "output could not be written"),

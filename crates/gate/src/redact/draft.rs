@@ -272,7 +272,7 @@ impl Draft<'_> {
 
     pub(crate) fn number(mut self, name: &'static str, number: u64) -> Self {
         self.name(name);
-        self.is_clean &= self.redactor.keeps(&Value::from(number));
+        self.is_clean &= self.redactor.keeps(Value::from(number));
         text::push_whole(&mut self.text, number);
         self
     }
