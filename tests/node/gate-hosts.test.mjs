@@ -70,7 +70,8 @@ test("a question is withdrawn when whoever wanted to connect gives up", limit, a
   assert.equal(status.open_questions, 0);
 });
 
-test("a connection that is open ends when the grant that let it through is revoked, and one allowed once does not", limit, async (t) => {
+/** A Ward, and a server outside the wall that keeps the connections to it open. */
+async function held(t) {
   const it = await serve(t);
   const sockets = [];
   const server = listen((socket) => {
@@ -83,19 +84,24 @@ test("a connection that is open ends when the grant that let it through is revok
   t.after(() => server.close());
   const host = `127.0.0.1:${server.address().port}`;
   /** A command in a room of its own, once its connection is open. */
-  const start = async (role, scope) => {
+  const start = async (role, answer) => {
     const opened = once(server, "opened");
     await it.call("POST", "/actions", { id: role, action: "terminal.run", params: curl(host), role, wait: 0 });
     const { approvals: [{ id, digest }] } = await it.until("/approvals", ({ approvals }) => approvals.length === 1);
-    await it.call("POST", `/approvals/${id}`, { decision: "allow", scope, digest });
+    await it.call("POST", `/approvals/${id}`, { decision: "allow", digest, ...answer() });
     await opened;
     const socket = sockets.at(-1);
     const ended = once(socket, "close");
     socket.resume();
     return { socket, ended, outcome: async () => (await it.until(`/actions/${role}`, ({ state }) => state === "ended")).outcome };
   };
-  const allowed = await start("system_agent", "once");
-  const granted = await start("backend", "workspace");
+  return { it, host, start };
+}
+
+test("a connection that is open ends when the grant that let it through is revoked, and one allowed once does not", limit, async (t) => {
+  const { it, host, start } = await held(t);
+  const allowed = await start("system_agent", () => ({ scope: "once" }));
+  const granted = await start("backend", () => ({ scope: "workspace" }));
   const { grants: [grant] } = (await it.call("GET", "/grants")).body;
   assert.deepEqual([grant.pattern, grant.role], [`net(${host})`, "backend"]);
   assert.equal((await it.call("DELETE", `/grants/${grant.id}`)).status, 200);
@@ -106,4 +112,14 @@ test("a connection that is open ends when the grant that let it through is revok
   assert.ok(!allowed.socket.destroyed);
   allowed.socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
   assert.equal((await allowed.outcome()).result.stdout, "hi");
+});
+
+test("a connection that is open ends when the grant that let it through expires", limit, async (t) => {
+  const { it, host, start } = await held(t);
+  const granted = await start("backend", () => ({ scope: "workspace", expires_at: Date.now() + 3000 }));
+  assert.equal((await it.call("GET", "/grants")).body.grants.length, 1);
+  await granted.ended;
+  const { result } = await granted.outcome();
+  assert.notEqual(result.exit_code, 0);
+  assert.deepEqual(result.sandbox.stopped, [{ access: "connect", target: host }]);
 });

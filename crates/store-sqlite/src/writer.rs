@@ -21,8 +21,6 @@ use crate::rows::{self, Rows};
 const GATHER: Duration = Duration::from_millis(250);
 /// With so much on the desk it is not waited any longer.
 const MUCH: usize = 1 << 20;
-/// How far the thread stands back, of 19: a tenth of what others get where there is not enough.
-const LATER: i32 = 10;
 /// With so much on the desk whoever appends waits.
 const FULL: usize = 16 << 20;
 /// How long until it is tried again where the database could not be written.
@@ -96,12 +94,7 @@ impl Writer {
         let held = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || {
-                // Nobody waits for it, and what it has not done yet is in the journal: those who are
-                // waited for come first. Where that cannot be had it is no worse than without.
-                let _ = rustix::process::setpriority_process(None, LATER);
-                held.write_all(&mut connection, &log);
-            })
+            .spawn(move || held.write_all(&mut connection, &log))
             .map_err(OpenError::Thread)?;
         Ok(Self {
             shared,

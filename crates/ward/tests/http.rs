@@ -354,6 +354,31 @@ fn a_command_ends_when_the_grant_that_widens_its_wall_is_revoked() {
 }
 
 #[test]
+fn a_command_that_a_grant_let_run_ends_when_the_grant_is_revoked() {
+    let home = Home::new();
+    let ward = Serving::start(&home);
+    let file = home.workspace().join("file");
+    std::fs::write(&file, "").unwrap();
+    let run = keeps_writing(&file, &json!({}));
+    let run = with(
+        run,
+        &json!({"id": "run", "mode": "full", "role": "backend"}),
+    );
+    assert_eq!(ward.act(&ward.token, &run).0, 202);
+    let approval = ward.asked(1).remove(0);
+    let pattern = approval["questions"][0]["pattern"].as_str().unwrap();
+    assert!(pattern.starts_with("terminal.run("), "{pattern}");
+    let allow = json!({"decision": "allow", "scope": "workspace"});
+    assert_eq!(ward.answer(&ward.token, &approval, &allow).0, 200);
+    size_once_it_grows(&file);
+    let grant = ward.get("/grants")["grants"][0]["id"].clone();
+    let path = format!("/grants/{}", grant.as_str().unwrap());
+    assert_eq!(ward.ask("DELETE", &path, &ward.token, &Value::Null).0, 200);
+    assert_eq!(ward.ended("run")["kind"], "denied");
+    assert!(!grows(&file));
+}
+
+#[test]
 fn a_command_that_would_make_a_file_asks_for_its_folder_and_names_the_file() {
     let home = Home::new();
     let ward = Serving::start(&home);
