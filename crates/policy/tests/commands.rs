@@ -207,6 +207,11 @@ const WRAPPED: &[&str] = &[
     "flock lock rm x",
     "ssh host git push",
     "busybox rm x",
+    "sg docker -c 'git push'",
+    "tmux new -d 'git push'",
+    "screen -dm git push",
+    "parallel git push ::: a b",
+    "socat - EXEC:'git push'",
 ];
 
 const REDIRECTED: &[&str] = &[
