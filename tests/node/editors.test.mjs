@@ -46,6 +46,9 @@ test("none, several and away are three different failures, and nothing is ever s
   const two = await editor(t, it);
   assert.deepEqual(await kind({ kind: "vscode" }), [200, "several_runtimes"]);
   assert.deepEqual([one.asked.length, two.asked.length], [1, 0]);
+  const session = await it.call("POST", "/sessions", { input: "read x", model: "offline", runtime: { kind: "vscode" } });
+  assert.deepEqual([session.status, session.body.kind, session.body.session_id], [409, "several_runtimes", undefined]);
+  assert.deepEqual((await it.call("GET", "/sessions")).body.sessions, [], "nothing was begun");
   assert.deepEqual(await kind(two.id), [200, "done"]);
   const { body } = await it.call("POST", "/actions", { action: "editor.format", params: { path: "x" }, runtime: two.id });
   assert.equal(body.outcome.kind, "not_capable");

@@ -27,25 +27,27 @@ impl<S: Store> Inner<S> {
         elsewhere.choose(record.actor.person(), choice, &workspace)
     }
 
-    /// Refuses an id that no runtime of this person's ever had, before anything is begun. What is
-    /// away, or is not there yet, is waited for.
+    /// Refuses, before anything is begun, an id that no runtime of this person's ever had, and a need
+    /// that several fulfil. What is away, or is not there yet, is waited for.
     pub(crate) fn must_be_known(
         &self,
         actor: &Actor,
         choice: &RuntimeChoice,
         workspace: &Path,
     ) -> Result<(), Failure> {
-        let RuntimeChoice::Id(id) = choice else {
-            return Ok(());
+        let (elsewhere, may_come) = match (self.gate.elsewhere(), choice) {
+            (None, RuntimeChoice::Id(_)) => return Err(nobody()),
+            (None, RuntimeChoice::Need(_)) => return Ok(()),
+            (Some(elsewhere), RuntimeChoice::Id(id)) => {
+                (elsewhere, elsewhere.is_known(actor.person(), id))
+            }
+            (Some(elsewhere), RuntimeChoice::Need(_)) => (elsewhere, true),
         };
-        let elsewhere = self.gate.elsewhere().ok_or_else(nobody)?;
-        if elsewhere.is_known(actor.person(), id) {
-            return Ok(());
-        }
         let workspace = workspace.to_string_lossy();
-        elsewhere
-            .choose(actor.person(), choice, &workspace)
-            .map(drop)
+        match elsewhere.choose(actor.person(), choice, &workspace) {
+            Err(failure) if may_come && can_be_awaited(&failure) => Ok(()),
+            chosen => chosen.map(drop),
+        }
     }
 
     /// Waits until there is the runtime that was chosen. Whether there is; not, where the session
@@ -85,13 +87,7 @@ impl<S: Store> Inner<S> {
                     self.settle_on(session, found).await?;
                     return Ok(true);
                 }
-                Err(failure)
-                    if may_come
-                        && matches!(
-                            failure.kind,
-                            ErrorKind::NoRuntime | ErrorKind::RuntimeAway
-                        ) =>
-                {
+                Err(failure) if may_come && can_be_awaited(&failure) => {
                     if !told {
                         told = true;
                         let awaited = SessionEvent::RuntimeAwaited(RuntimeAwaited {
@@ -124,6 +120,11 @@ impl<S: Store> Inner<S> {
         .await
         .map(drop)
     }
+}
+
+/// Whether there may be one later.
+fn can_be_awaited(failure: &Failure) -> bool {
+    matches!(failure.kind, ErrorKind::NoRuntime | ErrorKind::RuntimeAway)
 }
 
 fn nobody() -> Failure {
