@@ -335,6 +335,16 @@ test("ward run chooses its runtime by kind or by id, and waits for one that is n
   await gone.until(is("session.completed"));
 });
 
+test("ward chat works in the editor that it is told to", limit, async (t) => {
+  const it = await serve(t);
+  const act = () => ({ ok: true, result: { content: "from the window\n", encoding: "utf-8", size: 16, digest: `sha256:${"0".repeat(64)}`, truncated: false } });
+  const window = await editor(t, it, { act });
+  const chat = promisify(execFile)(process.env.WARD_BIN, ["chat", "--runtime", "vscode", "--workspace", it.workspace, "--model", "offline"], { env: environment(it) });
+  chat.child.stdin.end("read a.txt\n");
+  assert.match((await chat).stdout, /from the window/);
+  assert.deepEqual(window.asked.map(({ action }) => action), ["fs.read"]);
+});
+
 test("nobody without a token, and no agent, is let in; nobody registers another's connection or sees another's editor", limit, async (t) => {
   const it = await serve(t);
   const env = environment(it);

@@ -34,7 +34,7 @@ impl Chat {
                 model: self.beginning.model.clone(),
                 mode: self.beginning.mode,
                 workspace: Some(self.beginning.workspace.to_string_lossy().into_owned()),
-                runtime: None,
+                runtime: self.beginning.runtime.clone(),
                 stream: false,
                 limits: Limits::default(),
                 id: None,

@@ -36,6 +36,7 @@ use anyhow::Context as _;
 use crossterm::event::{Event as Key, EventStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::Mode;
+use protocol::runtime::RuntimeChoice;
 use protocol::session::{Models, SessionInfo};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -60,6 +61,8 @@ pub(crate) struct Beginning {
     pub(crate) role: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) mode: Option<Mode>,
+    /// Where its actions run; the local runtime where nothing is said.
+    pub(crate) runtime: Option<RuntimeChoice>,
     pub(crate) workspace: PathBuf,
     pub(crate) data: Option<PathBuf>,
     /// A session to go on with: this one, or the latest.

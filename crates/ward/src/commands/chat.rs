@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use protocol::Mode;
+use protocol::runtime::RuntimeChoice;
 
 use crate::chat::{self, Beginning};
-use crate::commands::run::mode;
+use crate::commands::run::{mode, runtime};
 use crate::workspace;
 
 /// Talk with an agent in this terminal
@@ -34,6 +35,7 @@ use crate::workspace;
     Examples:\n  \
     ward chat\n  \
     ward chat --role architect --model claude-sonnet-4-5\n  \
+    ward chat --runtime vscode\n  \
     ward chat --resume\n  \
     echo 'read README.md' | ward chat")]
 pub(crate) struct Args {
@@ -49,8 +51,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
 
+    /// Where its actions run: `local`, a kind of editor that shows this folder, such as `vscode`, or
+    /// a runtime's id. One that is not connected is waited for
+    #[arg(long, value_name = "RUNTIME", default_value = "local", value_parser = runtime)]
+    runtime: RuntimeChoice,
+
     /// Go on with a session: the one whose id begins so, or the latest in the workspace
-    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["role", "model", "mode"])]
+    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["role", "model", "mode", "runtime"])]
     resume: Option<Option<String>>,
 
     /// The folder that the agent works in [default: the current one]
@@ -68,6 +75,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         role: args.role,
         model: args.model.or_else(|| std::env::var("WARD_MODEL").ok()),
         mode: args.mode,
+        runtime: Some(args.runtime).filter(|choice| !choice.is_local()),
         workspace,
         data: args.data,
         resume: args.resume,

@@ -107,7 +107,7 @@ pub(crate) fn mode(text: &str) -> Result<Mode, String> {
 }
 
 /// A runtime by its id, or by what it is.
-fn runtime(text: &str) -> Result<RuntimeChoice, String> {
+pub(crate) fn runtime(text: &str) -> Result<RuntimeChoice, String> {
     if is_whole(text) || text == LOCAL {
         return Ok(RuntimeChoice::Id(text.to_owned()));
     }
