@@ -95,8 +95,6 @@ const fn wrapper(
 /// Commands that run others and change what that means.
 const LAUNCHERS: &[&str] = &[
     "abduco",
-    "at",
-    "batch",
     "busybox",
     "bwrap",
     "cgexec",
