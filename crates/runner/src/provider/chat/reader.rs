@@ -1,5 +1,9 @@
 //! The answer of Chat Completions.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -60,6 +64,13 @@ impl http::Reader for Reader {
     fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
         if data.trim() == "[DONE]" {
             self.done = true;
+            return Ok(());
+        }
+        if let (true, Some(text)) = (name.is_empty(), more_words(data)) {
+            if !text.is_empty() {
+                self.text.push_str(&text);
+                out.push(Delta::Text(text.into_owned()));
+            }
             return Ok(());
         }
         let mut chunk = object(data)?;
@@ -280,7 +291,7 @@ impl Slot {
     fn is_whole(&self) -> bool {
         !self.name.is_empty()
             && self.arguments.trim_end().ends_with('}')
-            && serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+            && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
     /// Passes on what has not been passed on yet.
@@ -306,6 +317,55 @@ impl Slot {
         }
         self.passed_on = Some(self.arguments.len());
     }
+}
+
+/// The words of a chunk that has nothing else to say, as nearly all are: read without making
+/// anything of the rest. None for every other chunk.
+fn more_words(data: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Chunk<'a> {
+        #[serde(borrow)]
+        choices: [Choice<'a>; 1],
+        error: Option<IgnoredAny>,
+        usage: Option<IgnoredAny>,
+    }
+    #[derive(Deserialize)]
+    struct Choice<'a> {
+        index: Option<u64>,
+        #[serde(borrow)]
+        delta: Words<'a>,
+        finish_reason: Option<IgnoredAny>,
+    }
+    #[derive(Deserialize)]
+    struct Words<'a> {
+        #[serde(borrow)]
+        content: Cow<'a, str>,
+        reasoning_content: Option<IgnoredAny>,
+        reasoning: Option<IgnoredAny>,
+        reasoning_details: Option<IgnoredAny>,
+        refusal: Option<IgnoredAny>,
+        tool_calls: Option<IgnoredAny>,
+    }
+    let chunk: Chunk<'_> = serde_json::from_str(data).ok()?;
+    let [
+        Choice {
+            index,
+            delta,
+            finish_reason,
+        },
+    ] = chunk.choices;
+    let more = [
+        chunk.error,
+        chunk.usage,
+        finish_reason,
+        delta.reasoning_content,
+        delta.reasoning,
+        delta.reasoning_details,
+        delta.refusal,
+        delta.tool_calls,
+    ];
+    let is_all = index.unwrap_or_default() == 0 && more.iter().all(Option::is_none);
+    is_all.then_some(delta.content)
 }
 
 /// The pieces in the choice at this place, as they came.
@@ -346,5 +406,57 @@ fn usage(usage: &Value) -> Usage {
         cache_read,
         cache_write,
         reasoning: number(&usage["completion_tokens_details"]["reasoning_tokens"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_chunk_that_has_nothing_but_words_is_read_as_such() {
+        let chunk = |delta: Value| {
+            json!({
+                "id": "1", "model": "m", "usage": null,
+                "choices": [{"index": 0, "delta": delta, "finish_reason": null, "logprobs": null}],
+            })
+        };
+        let words = |chunk: &Value| more_words(&chunk.to_string()).map(Cow::into_owned);
+        let plain = chunk(json!({"content": "so \"it\" is\n", "role": "assistant"}));
+        assert_eq!(words(&plain).as_deref(), Some("so \"it\" is\n"));
+        for (key, value) in [
+            ("reasoning_content", json!("why")),
+            ("reasoning", json!("why")),
+            ("reasoning_details", json!([])),
+            ("refusal", json!("no")),
+            ("tool_calls", json!([])),
+            ("content", json!(null)),
+            ("content", json!([{"text": "a"}])),
+        ] {
+            let mut more = plain.clone();
+            more["choices"][0]["delta"][key] = value;
+            assert_eq!(words(&more), None, "{more}");
+        }
+        for (place, value) in [
+            ("/choices/0/finish_reason", json!("stop")),
+            ("/choices/0/finish_reason", json!("")),
+            ("/choices/0/index", json!(1)),
+            ("/choices", json!([])),
+            (
+                "/choices",
+                json!([plain["choices"][0], plain["choices"][0]]),
+            ),
+            ("/usage", json!({"prompt_tokens": 1})),
+            ("/error", json!({"message": "overloaded"})),
+        ] {
+            let mut other = plain.clone();
+            match other.pointer_mut(place) {
+                Some(part) => *part = value,
+                None => other["error"] = value,
+            }
+            assert_eq!(words(&other), None, "{other}");
+        }
+        assert_eq!(more_words("[DONE]"), None);
+        assert_eq!(more_words("{"), None);
     }
 }

@@ -1,10 +1,13 @@
 //! The bytes of an answer as events, in whatever pieces they come, with limits on time and size.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use sse_stream::{Sse, SseByteStream};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::Timeouts;
 use crate::provider::{Patience, ProviderError};
@@ -33,26 +36,15 @@ where
     S: Stream<Item = Result<Bytes, E>> + Send + Unpin + 'static,
     E: std::error::Error + 'static,
 {
-    let start = Some((bytes, 0, Patience::FirstByte));
-    let bytes = futures_util::stream::unfold(start, move |state| async move {
-        let (mut bytes, mut open, patience) = state?;
-        let wait = match patience {
-            Patience::FirstByte => timeouts.first_byte,
-            Patience::BetweenBytes => timeouts.between_bytes,
-        };
-        match tokio::time::timeout(wait, bytes.next()).await {
-            Err(_) => Some((Err(Broken::TimedOut(patience, wait)), None)),
-            Ok(None) => None,
-            Ok(Some(Err(error))) => Some((Err(Broken::Cut(root(&error))), None)),
-            Ok(Some(Ok(piece))) => {
-                open = unfinished(open, &piece);
-                match open > LARGEST {
-                    true => Some((Err(Broken::TooLarge), None)),
-                    false => Some((Ok(piece), Some((bytes, open, Patience::BetweenBytes)))),
-                }
-            }
-        }
-    });
+    let bytes = Timed {
+        bytes,
+        timeouts,
+        patience: Patience::FirstByte,
+        since: Instant::now(),
+        alarm: Box::pin(sleep(timeouts.first_byte)),
+        open: 0,
+        over: false,
+    };
     SseByteStream::new(Box::pin(bytes)).map(move |event| {
         event.map_err(|error| match error {
             sse_stream::Error::Body(error) => match error.downcast_ref::<Broken>() {
@@ -76,6 +68,77 @@ where
             },
         })
     })
+}
+
+/// Pieces that are waited for no longer than there is patience.
+struct Timed<S> {
+    bytes: S,
+    timeouts: Timeouts,
+    patience: Patience,
+    /// When the last piece came.
+    since: Instant,
+    /// When to look next whether one has come; to set it anew for each would take longer.
+    alarm: Pin<Box<Sleep>>,
+    /// How many bytes there are of an event that has not ended.
+    open: usize,
+    over: bool,
+}
+
+impl<S> Timed<S> {
+    fn wait(&self) -> Duration {
+        match self.patience {
+            Patience::FirstByte => self.timeouts.first_byte,
+            Patience::BetweenBytes => self.timeouts.between_bytes,
+        }
+    }
+
+    fn came(&mut self, piece: Bytes) -> Result<Bytes, Broken> {
+        self.since = Instant::now();
+        if self.patience == Patience::FirstByte {
+            self.patience = Patience::BetweenBytes;
+            let until = self.since + self.wait();
+            self.alarm.as_mut().reset(until);
+        }
+        self.open = unfinished(self.open, &piece);
+        match self.open > LARGEST {
+            true => Err(Broken::TooLarge),
+            false => Ok(piece),
+        }
+    }
+
+    fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<Broken> {
+        loop {
+            ready!(self.alarm.as_mut().poll(cx));
+            let until = self.since + self.wait();
+            if until <= Instant::now() {
+                return Poll::Ready(Broken::TimedOut(self.patience, self.wait()));
+            }
+            self.alarm.as_mut().reset(until);
+        }
+    }
+}
+
+impl<S, E> Stream for Timed<S>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+    E: std::error::Error + 'static,
+{
+    type Item = Result<Bytes, Broken>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if this.over {
+            return Poll::Ready(None);
+        }
+        let next = match this.bytes.poll_next_unpin(cx) {
+            Poll::Ready(Some(Ok(piece))) => Some(this.came(piece)),
+            Poll::Ready(Some(Err(error))) => Some(Err(Broken::Cut(root(&error)))),
+            Poll::Ready(None) => None,
+            Poll::Pending => Some(Err(ready!(this.poll_late(cx)))),
+        };
+        this.over = !matches!(next, Some(Ok(_)));
+        Poll::Ready(next)
+    }
 }
 
 /// How many bytes there are since the last empty line; lines that end in CR or CRLF count too.
