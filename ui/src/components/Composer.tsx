@@ -82,7 +82,9 @@ export function Composer({ session, current, offline, waits }: { session: string
       complain(error);
     } finally {
       setUnder(false);
-      box.current?.focus({ preventScroll: true });
+      // Who has gone elsewhere meanwhile, in the page or out of it, is not fetched back.
+      const at = document.activeElement;
+      if (document.hasFocus() && (at === document.body || box.current?.form?.contains(at))) box.current?.focus({ preventScroll: true });
     }
   };
   const press = (event: KeyboardEvent) => {
