@@ -212,6 +212,13 @@ export async function open(t, bench, path, beside) {
   await page.locator(".monaco-workbench").waitFor();
   // The extension is there once its item is.
   await window.status(/Ward/).waitFor();
+  // A workbench that was slow to reach its files sometimes never reads which folders there are; a
+  // person would load it again.
+  const none = page.getByText("You have not yet added a folder to the workspace").first();
+  for (let left = 3; left > 0 && await none.isVisible() && await none.waitFor({ state: "hidden", timeout: PATIENCE / 6 }).then(() => false, () => true); left--) {
+    await page.reload();
+    await window.status(/Ward/).waitFor();
+  }
   return window;
 }
 
