@@ -103,11 +103,13 @@ impl Redactor {
     /// Whether [`Redactor::clean`] would leave a value as it is, and its text is the same in every
     /// way of writing it. Says no where that takes more than a look.
     fn keeps<'de>(&self, value: impl Deserializer<'de>) -> bool {
+        let mut left = SMALL;
         let look = Look {
             redactor: self,
             is_secret: is_secret_field,
-            depth: 0,
-            left: &mut SMALL.clone(),
+            // It may be a field of a draft.
+            depth: 1,
+            left: &mut left,
         };
         look.deserialize(value).is_ok()
     }
@@ -182,7 +184,7 @@ impl<'de> Visitor<'de> for Look<'_> {
     }
 
     fn visit_str<E: de::Error>(self, string: &str) -> Result<(), E> {
-        // An array is looked through item by item.
+        // In a list, what comes after such a word would be one.
         let is_kept = !is_flag(string) && self.redactor.keeps_str(string);
         self.keep(string.len() + 3, is_kept)
     }
