@@ -81,7 +81,8 @@ impl<'a> Record<'a> {
         let (job, redactor) = (self.job, self.redactor);
         self.first = true;
         let params = redactor.part(&job.params);
-        let parents = redactor.part(&json!(job.parents));
+        let parents = json!(job.parents);
+        let parents = redactor.part(&parents);
         let entry = redactor
             .draft()
             .word("action", job.name.as_str())
@@ -113,8 +114,8 @@ impl<'a> Record<'a> {
         policy: &Digest,
     ) {
         let redactor = self.redactor;
-        let rule = redactor.part(&json!(rule_info(&decision.because)));
-        let known = redactor.part(&json!(facts));
+        let (rule, known) = (json!(rule_info(&decision.because)), json!(facts));
+        let (rule, known) = (redactor.part(&rule), redactor.part(&known));
         let entry = redactor
             .draft()
             .word("digest", digest.as_str())
@@ -125,9 +126,13 @@ impl<'a> Record<'a> {
             .word("verdict", decision.verdict.as_str());
         self.entry(EntryKind::Decision, entry.entry());
         // Who asked reads the events; the ledger is for people alone.
+        let less;
         let told = match self.job.told(facts, decision.verdict) {
             Cow::Borrowed(_) => known,
-            Cow::Owned(told) => redactor.part(&json!(told)),
+            Cow::Owned(told) => {
+                less = json!(told);
+                redactor.part(&less)
+            }
         };
         let event = redactor
             .draft()

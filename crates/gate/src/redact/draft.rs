@@ -28,7 +28,8 @@ impl Clean {
 
 /// The text of one value, for more than one draft.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct Part<'a> {
+    value: &'a Value,
     text: String,
     is_clean: bool,
 }
@@ -37,11 +38,33 @@ pub(crate) struct Part {
 pub(crate) struct Draft<'a> {
     redactor: &'a Redactor,
     text: String,
-    last: &'static str,
+    /// What the text was made of. Where something is to be taken out, that is what it is taken out
+    /// of: text that is read again may be read otherwise, or not at all.
+    fields: Vec<(&'static str, Field<'a>)>,
     /// Whether nothing is to be taken out so far.
     is_clean: bool,
     /// Whether all of it is canonical then.
     is_canonical: bool,
+}
+
+enum Field<'a> {
+    Text(&'a str),
+    Number(u64),
+    Value(&'a Value),
+    Raw(&'a RawValue),
+    Null,
+}
+
+impl Field<'_> {
+    fn value(&self) -> Value {
+        match self {
+            Self::Text(text) => (*text).into(),
+            Self::Number(number) => (*number).into(),
+            Self::Value(value) => (*value).clone(),
+            Self::Raw(json) => serde_json::from_str(json.get()).unwrap_or_default(),
+            Self::Null => Value::Null,
+        }
+    }
 }
 
 impl Redactor {
@@ -50,17 +73,24 @@ impl Redactor {
         Draft {
             redactor: self,
             text: String::with_capacity(512),
-            last: "",
+            fields: Vec::with_capacity(10),
             is_clean: true,
             is_canonical: true,
         }
     }
 
     /// A value, to be used in drafts.
-    pub(crate) fn part(&self, value: &Value) -> Part {
+    pub(crate) fn part<'v>(&self, value: &'v Value) -> Part<'v> {
         let mut text = String::with_capacity(256);
-        let is_clean = self.push(&mut text, value);
-        Part { text, is_clean }
+        let is_clean = self.keeps(value);
+        if is_clean {
+            text::push(&mut text, value);
+        }
+        Part {
+            value,
+            text,
+            is_clean,
+        }
     }
 
     /// A value as an entry of the ledger has it: without secrets, and no longer than it may be.
@@ -80,19 +110,6 @@ impl Redactor {
         }
         hide(secrets, &mut value);
         value.into()
-    }
-
-    /// Adds a value's text, and says whether that is canonical and nothing is to be taken out. Where
-    /// it is not, the text still tells all of the value.
-    fn push(&self, text: &mut String, value: &Value) -> bool {
-        let is_clean = self.keeps(value);
-        if is_clean {
-            text::push(text, value);
-        } else {
-            // Canonical JSON does not know all numbers.
-            text.push_str(&value.to_string());
-        }
-        is_clean
     }
 
     /// Whether a string is written as it is.
@@ -216,76 +233,75 @@ pub(super) fn is_flag(text: &str) -> bool {
     text.starts_with("--") && is_secret_field(text)
 }
 
-impl Draft<'_> {
-    fn name(&mut self, name: &'static str) {
-        debug_assert!(self.last < name, "`{name}` is out of order");
+impl<'a> Draft<'a> {
+    fn add(&mut self, name: &'static str, field: Field<'a>, is_clean: bool) {
+        let in_order = self.fields.last().is_none_or(|(last, _)| *last < name);
+        debug_assert!(in_order, "`{name}` is out of order");
         debug_assert!(!is_secret_field(name) && !MAPS.contains(&name), "{name}");
-        self.last = name;
+        self.is_clean &= is_clean;
+        self.fields.push((name, field));
         self.text.push(if self.text.is_empty() { '{' } else { ',' });
         text::push_string(&mut self.text, name);
         self.text.push(':');
     }
 
     /// A word of Ward's own, or a digest: nothing that a secret could be in.
-    pub(crate) fn word(mut self, name: &'static str, word: &str) -> Self {
-        self.name(name);
+    pub(crate) fn word(mut self, name: &'static str, word: &'a str) -> Self {
+        self.add(name, Field::Text(word), true);
         text::push_string(&mut self.text, word);
         self
     }
 
-    pub(crate) fn string(mut self, name: &'static str, string: &str) -> Self {
-        self.name(name);
-        self.is_clean &= self.redactor.keeps_str(string);
+    pub(crate) fn string(mut self, name: &'static str, string: &'a str) -> Self {
+        let is_clean = self.redactor.keeps_str(string);
+        self.add(name, Field::Text(string), is_clean);
         text::push_string(&mut self.text, string);
         self
     }
 
     /// `null` where there is none.
-    pub(crate) fn maybe(self, name: &'static str, string: Option<&str>) -> Self {
-        match string {
-            Some(string) => self.string(name, string),
-            None => self.value(name, &Value::Null),
+    pub(crate) fn maybe(mut self, name: &'static str, string: Option<&'a str>) -> Self {
+        if let Some(string) = string {
+            return self.string(name, string);
         }
-    }
-
-    pub(crate) fn value(mut self, name: &'static str, value: &Value) -> Self {
-        self.name(name);
-        self.is_clean &= self.redactor.push(&mut self.text, value);
+        self.add(name, Field::Null, true);
+        self.text.push_str("null");
         self
     }
 
-    pub(crate) fn part(mut self, name: &'static str, part: &Part) -> Self {
-        self.name(name);
-        self.is_clean &= part.is_clean;
+    pub(crate) fn part(mut self, name: &'static str, part: &Part<'a>) -> Self {
+        self.add(name, Field::Value(part.value), part.is_clean);
         self.text.push_str(&part.text);
         self
     }
 
     /// What somebody else wrote, in one line.
-    pub(crate) fn raw(mut self, name: &'static str, json: &RawValue) -> Self {
-        self.name(name);
+    pub(crate) fn raw(mut self, name: &'static str, json: &'a RawValue) -> Self {
         let mut text = serde_json::Deserializer::from_str(json.get());
         let is_one_line = memchr::memchr2(b'\n', b'\r', json.get().as_bytes()).is_none();
-        self.is_clean &= is_one_line && self.redactor.keeps(&mut text);
+        let is_clean = is_one_line && self.redactor.keeps(&mut text);
+        self.add(name, Field::Raw(json), is_clean);
         self.is_canonical = false;
         self.text.push_str(json.get());
         self
     }
 
     pub(crate) fn number(mut self, name: &'static str, number: u64) -> Self {
-        self.name(name);
-        self.is_clean &= self.redactor.keeps(Value::from(number));
+        let is_clean = self.redactor.keeps(Value::from(number));
+        self.add(name, Field::Number(number), is_clean);
         text::push_whole(&mut self.text, number);
         self
     }
 
     fn close(mut self) -> Result<String, Value> {
-        self.text.push('}');
-        match self.is_clean {
-            true => Ok(self.text),
-            // It was just written as JSON, and is nested no deeper than what came in as such.
-            false => Err(serde_json::from_str(&self.text).unwrap_or_else(|_| self.text.into())),
+        if self.is_clean {
+            self.text.push('}');
+            return Ok(self.text);
         }
+        let fields = self.fields.iter();
+        Err(fields
+            .map(|(name, field)| ((*name).to_owned(), field.value()))
+            .collect())
     }
 
     /// As an entry of the ledger has it: without secrets, and no longer than it may be.
@@ -375,7 +391,7 @@ mod tests {
             let redactor = redactor(&secrets);
             let draft = || {
                 let part = redactor.part(&value);
-                redactor.draft().string("a", &string).number("b", number).part("c", &part).value("d", &value).word("e", "done").maybe("f", None)
+                redactor.draft().string("a", &string).number("b", number).part("c", &part).part("d", &part).word("e", "done").maybe("f", None)
             };
             let fields = json!({
                 "a": string, "b": number, "c": value, "d": value, "e": "done", "f": null,
@@ -394,6 +410,18 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_json_cannot_be_read_again_with_hides_no_secret() {
+        let value =
+            json!({"$serde_json::private::RawValue": "zzz", "env": {"DB_PASS": "correcthorse"}});
+        let redactor = redactor(&[]);
+        let draft = || redactor.draft().part("a", &redactor.part(&value));
+        for text in [draft().entry().as_str(), draft().event(&[]).as_str()] {
+            assert!(text.contains(r#""DB_PASS":"[redacted]""#), "{text}");
+            assert!(!text.contains("correcthorse"), "{text}");
+        }
+    }
+
+    #[test]
     fn what_somebody_else_wrote_in_several_lines_is_written_in_one() {
         let raw = RawValue::from_string("{\n\"a\": 1}".to_owned()).unwrap();
         let event = redactor(&[]).draft().raw("a", &raw).event(&[]);
@@ -403,7 +431,12 @@ mod tests {
     #[test]
     fn what_has_no_secret_is_written_as_it_is_and_what_has_is_not() {
         let redactor = redactor(&["the-secret-value"]);
-        let event = |value: Value| redactor.draft().value("a", &value).event(&[]);
+        let event = |value: Value| {
+            redactor
+                .draft()
+                .part("a", &redactor.part(&value))
+                .event(&[])
+        };
         let plain = event(json!({"path": "src/lib.rs", "offset": 3, "all": [true, null]}));
         assert_eq!(
             plain.as_str(),
