@@ -40,7 +40,7 @@ where
         bytes,
         timeouts,
         patience: Patience::FirstByte,
-        since: Instant::now(),
+        since: None,
         alarm: Box::pin(sleep(timeouts.first_byte)),
         open: 0,
         over: false,
@@ -75,8 +75,8 @@ struct Timed<S> {
     bytes: S,
     timeouts: Timeouts,
     patience: Patience,
-    /// When the last piece came.
-    since: Instant,
+    /// Since when the next piece is waited for.
+    since: Option<Instant>,
     /// When to look next whether one has come; to set it anew for each would take longer.
     alarm: Pin<Box<Sleep>>,
     /// How many bytes there are of an event that has not ended.
@@ -93,10 +93,10 @@ impl<S> Timed<S> {
     }
 
     fn came(&mut self, piece: Bytes) -> Result<Bytes, Broken> {
-        self.since = Instant::now();
+        self.since = None;
         if self.patience == Patience::FirstByte {
             self.patience = Patience::BetweenBytes;
-            let until = self.since + self.wait();
+            let until = Instant::now() + self.wait();
             self.alarm.as_mut().reset(until);
         }
         self.open = unfinished(self.open, &piece);
@@ -107,9 +107,10 @@ impl<S> Timed<S> {
     }
 
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<Broken> {
+        let since = *self.since.get_or_insert_with(Instant::now);
         loop {
             ready!(self.alarm.as_mut().poll(cx));
-            let until = self.since + self.wait();
+            let until = since + self.wait();
             if until <= Instant::now() {
                 return Poll::Ready(Broken::TimedOut(self.patience, self.wait()));
             }
