@@ -6,8 +6,10 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, readdir, rename, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { environment } from "./editor.mjs";
 import { embed, refused, requested } from "./embed.mjs";
 import { limit, place } from "./host.mjs";
+import { serve } from "./served.mjs";
 
 const backend = { role: "backend" };
 
@@ -213,4 +215,17 @@ test("a yes to running a command again with a wider wall is for the script as it
   await it.answer(second, "allow");
   assert.equal((await running).exit_code, 0);
   assert.equal(git("remote").trim(), "other");
+});
+
+test("what could not be read again is refused, and the ledger stays whole", limit, async (t) => {
+  const it = await serve(t);
+  // Means something to the library that reads Ward's JSON, where it comes first.
+  const hidden = { a: 1, "$serde_json::private::RawValue": "zzz" };
+  for (const params of [{ path: "a", ...hidden }, { path: "a", env: [hidden] }]) {
+    const { status, body } = await it.call("POST", "/actions", { action: "fs.read", params });
+    assert.deepEqual([status, body.kind], [400, "invalid_params"]);
+  }
+  const env = environment(it);
+  execFileSync(process.env.WARD_BIN, ["ledger", "verify"], { env });
+  execFileSync(process.env.WARD_BIN, ["ledger", "export"], { env });
 });

@@ -397,6 +397,12 @@ async fn drop_late(id: String, answer: Answer, lost: CancellationToken) {
 }
 
 fn result(done: Done) -> Result<Box<RawValue>, Failure> {
+    if done.ok && !protocol::is_plain(&done.result) {
+        return Err(Failure::new(
+            ErrorKind::Io,
+            "The editor's result has a field whose name cannot be written down and read again.",
+        ));
+    }
     if done.ok {
         return serde_json::value::to_raw_value(&done.result)
             .map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()));

@@ -89,6 +89,13 @@ impl<S: Store> Inner<S> {
         request: Request,
     ) -> Result<(Job, Arc<Files>), Failure> {
         let name = name_of(&request.action)?;
+        if !protocol::is_plain(&request.params) {
+            return Err(Failure::new(
+                ErrorKind::InvalidParams,
+                "A field of `params` has a name that cannot be written down and read again. Leave it out.",
+            )
+            .with("field", "params"));
+        }
         let (workspace, book) = self.workspace_and_policy(request.workspace.as_deref())?;
         let mut kept = Kept {
             id: match request.id {

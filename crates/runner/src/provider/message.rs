@@ -1,5 +1,6 @@
 //! What a conversation is made of, the same for all providers.
 
+use protocol::is_plain;
 pub use protocol::session::{InputImage as Image, Origin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -129,7 +130,7 @@ impl ToolCall {
     pub fn from_text(call_id: String, name: String, text: &str) -> Self {
         let empty = || Value::Object(serde_json::Map::new());
         let (arguments, malformed) = match serde_json::from_str(text) {
-            Ok(value @ Value::Object(_)) => (value, None),
+            Ok(value @ Value::Object(_)) if is_plain(&value) => (value, None),
             _ if text.trim().is_empty() => (empty(), None),
             _ => (empty(), Some(text.to_owned())),
         };

@@ -138,7 +138,7 @@ impl Reader {
                     call_id,
                     name,
                     arguments: match &value["input"] {
-                        input @ Value::Object(_) => input.clone(),
+                        input @ Value::Object(_) if protocol::is_plain(input) => input.clone(),
                         _ => json!({}),
                     },
                     malformed: None,
