@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::depth::{MAX_DEPTH, holds_too_deep};
+use crate::free::{Unkept, check_fields};
 
 /// The largest message, as it is written.
 pub const MAX_COMM: usize = 1 << 20;
@@ -68,9 +68,9 @@ pub enum BadComm {
     /// It is too large.
     #[error("A comm's message has at most {MAX_COMM} bytes, and this one has {0}.")]
     TooLarge(usize),
-    /// What it says is nested too deep.
-    #[error("What a comm's message says is nested at most {MAX_DEPTH} levels deep.")]
-    TooDeep,
+    /// What it says could not be read again.
+    #[error("A comm's message holds {0}, which cannot be passed on.")]
+    Unkept(Unkept),
 }
 
 impl Comm {
@@ -94,9 +94,10 @@ impl Comm {
         if !fits {
             return Err(BadComm::Target);
         }
-        if holds_too_deep(&self.data) || holds_too_deep(&self.metadata) {
-            return Err(BadComm::TooDeep);
-        }
+        let said = [&self.data, &self.metadata].into_iter();
+        said.map(check_fields)
+            .collect::<Result<(), _>>()
+            .map_err(BadComm::Unkept)?;
         match self.size() {
             size if size > MAX_COMM => Err(BadComm::TooLarge(size)),
             size => self.bytes().map(|_| size),
@@ -125,6 +126,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::free::MAX_DEPTH;
 
     fn read(value: Value) -> Result<(), BadComm> {
         serde_json::from_value::<Comm>(value)
@@ -160,7 +162,7 @@ mod tests {
         assert!(matches!(read(with(&large)), Err(BadComm::TooLarge(_))));
         let deep = (0..=MAX_DEPTH).fold(json!(1), |inner, _| json!([inner]));
         let deep = json!({"type": "message", "comm_id": "a", "data": {"x": deep}});
-        assert_eq!(read(deep), Err(BadComm::TooDeep));
+        assert_eq!(read(deep), Err(BadComm::Unkept(Unkept::Deep)));
         let comm: Comm = serde_json::from_value(with("")).unwrap();
         let comm = comm.with_bytes([b"\0\xff".as_slice()]);
         assert_eq!(comm.bytes(), Ok(vec![vec![0, 255]]));

@@ -19,9 +19,9 @@ mod bundle;
 mod carried;
 mod cell;
 mod comm;
-mod depth;
 mod event;
 mod execution;
+mod free;
 mod id;
 pub mod ipynb;
 mod notebook;
@@ -38,7 +38,6 @@ pub use author::Author;
 pub use bundle::{ArtifactRef, Bundle, Media, is_media_type};
 pub use cell::{Cell, CellType};
 pub use comm::{BadComm, Comm, CommKind, MAX_COMM};
-pub use depth::{MAX_DEPTH, is_too_deep};
 pub use event::{
     CellCreated, CellDeleted, CellMetadata, CellMoved, CellSource, CellTyped, CellVisibility,
     Cleared, DisplayUpdated, Displayed, Dropped, ErrorOutput, ExecutionAssigned, ExecutionCancel,
@@ -48,6 +47,7 @@ pub use event::{
     RuntimeUpdated, Runtimes, RuntimesChanged, StreamKind, Terminal, Termination,
 };
 pub use execution::{Execution, ExecutionState, Failed, Input, Outcome};
+pub use free::{MAX_DEPTH, Unkept, check_field, check_json};
 pub use id::{BadId, CellId, ExecutionId, OutputId, SessionId};
 pub use notebook::{Notebook, Snapshot};
 pub use output::Output;

@@ -5,6 +5,7 @@
     reason = "a test that cannot set itself up has failed"
 )]
 
+use notebook::Unkept;
 use notebook::ipynb::{BadFile, parse, to_lines, to_text};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -232,7 +233,10 @@ fn text_that_is_nested_too_deep_is_refused_with_its_line() {
     for levels in [127, 100_000] {
         assert_eq!(
             parse(&nested("[", "]", levels)),
-            Err(BadFile::Deep("line 2".to_owned()))
+            Err(BadFile::Unkept {
+                place: "line 2".to_owned(),
+                what: Unkept::Deep,
+            })
         );
         assert!(parse(&nested("{\"a\":", "}", levels)).is_err());
     }

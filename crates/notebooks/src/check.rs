@@ -2,9 +2,9 @@
 
 use gate::Actor;
 use notebook::{
-    Author, Bundle, ErrorOutput, ExecutionCompleted, ExecutionId, ExecutionState, Failed,
-    MAX_DEPTH, Media, Notebook, NotebookEvent, Outcome, RuntimeSession, RuntimeTerminated,
-    Runtimes, RuntimesChanged, SessionId, SessionState, Termination, is_media_type,
+    Author, Bundle, ErrorOutput, ExecutionCompleted, ExecutionId, ExecutionState, Failed, Media,
+    Notebook, NotebookEvent, Outcome, RuntimeSession, RuntimeTerminated, Runtimes, RuntimesChanged,
+    SessionId, SessionState, Termination, Unkept, is_media_type,
 };
 use protocol::{ErrorKind, Failure};
 
@@ -31,15 +31,19 @@ pub(crate) fn may(
     speaker: &Speaker<'_>,
     event: &NotebookEvent,
 ) -> Result<(), Failure> {
-    if event.is_too_deep() {
-        return Err(Failure::new(
-            ErrorKind::TooLarge,
-            format!(
-                "`{}` carries JSON that is nested more than {MAX_DEPTH} levels deep, which not everybody could read again. Make it flatter, or send it as text.",
-                event.kind()
+    if let Err(unkept) = event.check_json() {
+        let (kind, instead) = match unkept {
+            Unkept::Deep => (
+                ErrorKind::TooLarge,
+                ", which not everybody could read again. Make it flatter, or send it as text.",
             ),
-        )
-        .with("event", event.kind()));
+            Unkept::Name => (
+                ErrorKind::InvalidParams,
+                ". Leave it out, or send it as text.",
+            ),
+        };
+        let error = format!("`{}` carries {unkept}{instead}", event.kind());
+        return Err(Failure::new(kind, error).with("event", event.kind()));
     }
     match event.author() {
         Author::Editor => edit(notebook, speaker.actor, event),

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use notebook::{BadComm, Comm, MAX_COMM, RuntimeSession, SessionId};
+use notebook::{BadComm, Comm, MAX_COMM, RuntimeSession, SessionId, Unkept};
 use protocol::{ErrorKind, Failure};
 use store::Store;
 use tokio::sync::{broadcast, watch};
@@ -220,8 +220,10 @@ impl<S: Store> Book<S> {
 
 pub(crate) fn refused(bad: &BadComm) -> Failure {
     let kind = match bad {
-        BadComm::TooLarge(_) | BadComm::TooDeep => ErrorKind::TooLarge,
-        BadComm::Id | BadComm::Target | BadComm::Buffers => ErrorKind::InvalidParams,
+        BadComm::TooLarge(_) | BadComm::Unkept(Unkept::Deep) => ErrorKind::TooLarge,
+        BadComm::Id | BadComm::Target | BadComm::Buffers | BadComm::Unkept(Unkept::Name) => {
+            ErrorKind::InvalidParams
+        }
     };
     Failure::new(kind, bad.to_string()).with("field", "comm")
 }

@@ -36,4 +36,4 @@ pub use facts::Facts;
 pub use failure::{ErrorKind, Failure};
 pub use mode::Mode;
 pub use permissions::Permissions;
-pub use plain::is_plain;
+pub use plain::{is_plain, is_plain_name};

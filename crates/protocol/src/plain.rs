@@ -14,8 +14,16 @@ pub fn is_plain(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         Value::Array(items) => items.iter().all(is_plain),
-        Value::Object(fields) => !fields.contains_key(HIDDEN) && fields.values().all(is_plain),
+        Value::Object(fields) => {
+            fields.keys().all(|name| is_plain_name(name)) && fields.values().all(is_plain)
+        }
     }
+}
+
+/// The same of a field's name alone.
+#[must_use]
+pub fn is_plain_name(name: &str) -> bool {
+    name != HIDDEN
 }
 
 #[cfg(test)]

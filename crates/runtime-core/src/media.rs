@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use notebook::{Bundle, MAX_DEPTH, Media, ipynb, is_media_type, is_too_deep};
+use notebook::ipynb::{self, BadFile};
+use notebook::{Bundle, Media, Unkept, check_field, is_media_type};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -38,11 +39,9 @@ pub enum BadBundle {
         /// What its content has to be.
         wanted: &'static str,
     },
-    /// It is nested too deep to be kept.
-    #[error(
-        "What is shown is JSON nested at most {MAX_DEPTH} levels deep, and so is what is said about it. Show it as text."
-    )]
-    TooDeep,
+    /// It could not be read again.
+    #[error("What is shown, or said about it, holds {0}. Show it as text.")]
+    Unkept(Unkept),
 }
 
 impl BadBundle {
@@ -114,10 +113,7 @@ pub fn validate_media_bundle(bundle: &Bundle) -> Result<(), BadBundle> {
     for (media_type, media) in &bundle.data {
         check(media_type, media)?;
     }
-    match bundle.is_too_deep() {
-        true => Err(BadBundle::TooDeep),
-        false => Ok(()),
-    }
+    bundle.check_json().map_err(BadBundle::Unkept)
 }
 
 fn check(media_type: &str, media: &Media) -> Result<(), BadBundle> {
@@ -211,9 +207,9 @@ pub fn bundle_from_jupyter(data: &Parts, metadata: &Parts) -> (Bundle, Vec<BadBu
         }
     }
     for (name, part) in metadata {
-        match read(part) {
-            Some(value) => drop(bundle.metadata.insert(name.clone(), value)),
-            None => left_out.push(BadBundle::TooDeep),
+        match read(name, part) {
+            Ok(value) => drop(bundle.metadata.insert(name.clone(), value)),
+            Err(unkept) => left_out.push(BadBundle::Unkept(unkept)),
         }
     }
     left_out.dedup();
@@ -224,7 +220,7 @@ pub fn bundle_from_jupyter(data: &Parts, metadata: &Parts) -> (Bundle, Vec<BadBu
 }
 
 fn media(media_type: &str, part: &RawValue) -> Result<Media, BadBundle> {
-    let value = read(part).ok_or(BadBundle::TooDeep)?;
+    let value = read(media_type, part).map_err(BadBundle::Unkept)?;
     let text = match is_json(media_type) {
         true => None,
         false => ipynb::joined(&value),
@@ -234,14 +230,19 @@ fn media(media_type: &str, part: &RawValue) -> Result<Media, BadBundle> {
     Ok(media)
 }
 
-/// What is not nested too deep. Numbers have all their digits, as in files.
-fn read(part: &RawValue) -> Option<Value> {
-    let value = ipynb::parse_value(part.get()).ok();
-    value.filter(|value| !is_too_deep(value))
+/// What can be read again under a name. Numbers have all their digits, as in files.
+fn read(name: &str, part: &RawValue) -> Result<Value, Unkept> {
+    let value = ipynb::parse_value(part.get()).map_err(|bad| match bad {
+        BadFile::Unkept { what, .. } => what,
+        // It was read before, as what it is made of: only a name can be in the way.
+        _ => Unkept::Name,
+    })?;
+    check_field(name, &value).map(|()| value)
 }
 
 #[cfg(test)]
 mod tests {
+    use notebook::MAX_DEPTH;
     use serde_json::{Map, json};
 
     use super::*;
@@ -303,12 +304,18 @@ mod tests {
         let json = |levels| json!({"application/json": nested(levels)});
         assert_eq!(validate_media_bundle(&bundle(json(MAX_DEPTH))), Ok(()));
         let deep = bundle(json(MAX_DEPTH + 1));
-        assert_eq!(validate_media_bundle(&deep), Err(BadBundle::TooDeep));
+        assert_eq!(
+            validate_media_bundle(&deep),
+            Err(BadBundle::Unkept(Unkept::Deep))
+        );
         let about = Bundle {
             metadata: json(MAX_DEPTH + 1).as_object().cloned().unwrap(),
             ..Bundle::text("a")
         };
-        assert_eq!(validate_media_bundle(&about), Err(BadBundle::TooDeep));
+        assert_eq!(
+            validate_media_bundle(&about),
+            Err(BadBundle::Unkept(Unkept::Deep))
+        );
 
         // The second is too deep to be read at all.
         for levels in [MAX_DEPTH + 1, 1000] {
@@ -318,7 +325,7 @@ mod tests {
             let nothing = Bundle::text("The kernel showed something that cannot be shown.");
             assert_eq!(
                 bundle_from_jupyter(&data, &Parts::new()),
-                (nothing, vec![BadBundle::TooDeep])
+                (nothing, vec![BadBundle::Unkept(Unkept::Deep)])
             );
             data.extend(parts(json!({"text/plain": "a"})));
             let kept = Bundle {
@@ -327,9 +334,27 @@ mod tests {
             };
             assert_eq!(
                 bundle_from_jupyter(&data, &data),
-                (kept, vec![BadBundle::TooDeep])
+                (kept, vec![BadBundle::Unkept(Unkept::Deep)])
             );
         }
+    }
+
+    #[test]
+    fn a_name_that_could_not_be_read_again_is_left_out_of_what_a_kernel_shows() {
+        let hidden = "$serde_json::private::RawValue";
+        let part = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let data = parts(json!({"text/plain": "a"}));
+        let about = Parts::from([
+            ("a".to_owned(), part(&format!("[{{\"{hidden}\": 1}}]"))),
+            ("b".to_owned(), part("2")),
+            (hidden.to_owned(), part("3")),
+        ]);
+        let kept = Bundle {
+            metadata: json!({"b": 2}).as_object().cloned().unwrap(),
+            ..Bundle::text("a")
+        };
+        let left_out = vec![BadBundle::Unkept(Unkept::Name)];
+        assert_eq!(bundle_from_jupyter(&data, &about), (kept, left_out));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use serde_json::{Map, Number, Value};
 
 use super::BadFile;
 use super::scan::{Found, found, is_number};
+use crate::free::Unkept;
 
 /// What a string begins with that is a number: an invisible separator, and an invisible times.
 const MARK: &str = "\u{2063}\u{2062}";
@@ -142,7 +143,12 @@ fn readable(text: &str) -> Result<Cow<'_, str>, BadFile> {
                 out.extend([until(at), MARK, "\\\""]);
                 done = at;
             }
-            Found::Deep { line } => return Err(BadFile::Deep(format!("line {line}"))),
+            Found::Deep { line } => {
+                return Err(BadFile::Unkept {
+                    place: format!("line {line}"),
+                    what: Unkept::Deep,
+                });
+            }
         }
     }
     if done == 0 {

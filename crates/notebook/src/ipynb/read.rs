@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::text::{joined, split};
 use super::{LISTED, OURS, numbers, output};
 use crate::cell::CellType;
-use crate::depth::MAX_DEPTH;
 use crate::event::{CellCreated, Imported, NotebookEvent, NotebookMade};
+use crate::free::Unkept;
 use crate::id::CellId;
 use crate::place::Place;
 
@@ -36,11 +36,14 @@ pub enum BadFile {
     /// Something in it is not as the format has it.
     #[error("`{0}` of the notebook is not as format 4 has it.")]
     Shape(String),
-    /// Something in it is nested too deep.
-    #[error(
-        "`{0}` of the notebook holds JSON that is nested more than {MAX_DEPTH} levels deep. Take it out of the file, or keep it as text."
-    )]
-    Deep(String),
+    /// Something in it could not be read again.
+    #[error("`{place}` of the notebook holds {what}. Take it out of the file, or keep it as text.")]
+    Unkept {
+        /// Where it is.
+        place: String,
+        /// What it is.
+        what: Unkept,
+    },
 }
 
 /// The events that make a notebook of a file, the first being that it was made. The file is as
@@ -67,20 +70,28 @@ pub fn read(file: &Map<String, Value>) -> Result<Vec<NotebookEvent>, BadFile> {
         extra: without(file, &["nbformat", "nbformat_minor", "metadata", "cells"]),
         metadata,
     })];
-    if events.iter().any(NotebookEvent::is_too_deep) {
-        return Err(BadFile::Deep("metadata".to_owned()));
-    }
+    check(&events, || "metadata".to_owned())?;
     let mut taken = HashSet::new();
     for ((number, cell), place) in cells.iter().enumerate().zip(Place::spread(cells.len())) {
         let cell = cell.as_object();
         let cell = cell.ok_or_else(|| BadFile::Shape(format!("cells[{number}]")))?;
         let before = events.len();
         read_cell(number, cell, place, minor, &mut taken, &mut events)?;
-        if events.iter().skip(before).any(NotebookEvent::is_too_deep) {
-            return Err(BadFile::Deep(format!("cells[{number}]")));
-        }
+        check(events.iter().skip(before), || format!("cells[{number}]"))?;
     }
     Ok(events)
+}
+
+fn check<'a>(
+    events: impl IntoIterator<Item = &'a NotebookEvent>,
+    place: impl FnOnce() -> String,
+) -> Result<(), BadFile> {
+    let mut events = events.into_iter();
+    let checked = events.try_for_each(NotebookEvent::check_json);
+    checked.map_err(|what| BadFile::Unkept {
+        place: place(),
+        what,
+    })
 }
 
 fn read_cell(

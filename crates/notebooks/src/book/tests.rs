@@ -177,6 +177,21 @@ async fn events_without_ids_are_numbered_under_one_name_for_each_actor_that_nobo
 }
 
 #[tokio::test]
+async fn a_field_whose_name_could_not_be_read_again_is_refused() {
+    let place = Place::new().await;
+    let hidden = "$serde_json::private::RawValue";
+    let named = json!([{"kind": "notebook.metadata", "set": {"!": 1, hidden: 2}}]);
+    let refused = place.post("ada", named).await.err().unwrap();
+    assert_eq!(
+        (refused.kind, refused.message.as_str()),
+        (
+            ErrorKind::InvalidParams,
+            "`notebook.metadata` carries a field with a name that cannot be written down and read again. Leave it out, or send it as text."
+        )
+    );
+}
+
+#[tokio::test]
 async fn json_nested_too_deep_to_be_read_again_is_refused_and_what_is_taken_is_found_by_a_start() {
     let place = Place::new().await;
     let about = |levels: usize| {

@@ -86,7 +86,7 @@ async fn of_what_is_shown_the_valid_parts_are_kept_and_the_others_named() {
     assert_eq!(ran.shown("text/html").unwrap(), "<b>a</b>");
     assert_eq!(
         ran.told(),
-        "What is shown is JSON nested at most 64 levels deep, and so is what is said about it. Show it as text. It is left out.\n\
+        "What is shown, or said about it, holds JSON that is nested more than 64 levels deep. Show it as text. It is left out.\n\
          What is shown as image/png must be base64 text. It is left out.\n\
          What is shown as text/markdown must be text. It is left out.\n"
     );
