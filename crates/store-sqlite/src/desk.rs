@@ -11,7 +11,8 @@ use store::{Append, Expected, NewEvent, Seq, StoreError, StreamName};
 
 use crate::found::Found;
 use crate::journal::{Journal, Placed};
-use crate::rows::{Rows, head, kind_of, newest};
+use crate::known::{Filter, Known};
+use crate::rows::{Rows, head, kind_of};
 use crate::writer::failed;
 
 /// How many heads are remembered.
@@ -26,55 +27,13 @@ pub(crate) struct Desk {
     /// For the heads that are not remembered.
     lookup: Connection,
     heads: HashMap<StreamName, Seq>,
-    newest: Newest,
+    known: Known,
     /// What comes in.
     young: Sheet,
     /// What is being put into the database.
     old: Option<Arc<Sheet>>,
     /// How many events there are.
     count: u64,
-}
-
-/// The last name, in the order of names, of each kind of stream that is in the database: an action's
-/// or a session's name begins with the time, so a new one is behind all that are there, and nobody
-/// need look for it.
-#[derive(Debug, Default)]
-struct Newest(HashMap<String, Option<String>>);
-
-impl Newest {
-    /// Whether a stream is behind all of its kind that are in the database or on the way there.
-    fn is_before(
-        &mut self,
-        stream: &StreamName,
-        lookup: &Connection,
-        on_the_way: Option<&Sheet>,
-    ) -> rusqlite::Result<bool> {
-        let Some(kind) = kind_of(stream) else {
-            return Ok(false);
-        };
-        if !self.0.contains_key(kind) {
-            self.0.insert(kind.to_owned(), newest(lookup, kind)?);
-            if let Some(sheet) = on_the_way {
-                self.add(sheet);
-            }
-        }
-        let newest = self.0.get(kind).and_then(Option::as_deref);
-        Ok(newest.is_none_or(|newest| newest < stream.as_str()))
-    }
-
-    /// These are on the way to the database.
-    fn add(&mut self, sheet: &Sheet) {
-        for stream in sheet.by_stream.keys() {
-            let newest = kind_of(stream).and_then(|kind| self.0.get_mut(kind));
-            if let Some(newest) = newest
-                && newest
-                    .as_deref()
-                    .is_none_or(|newest| newest < stream.as_str())
-            {
-                *newest = Some(stream.as_str().to_owned());
-            }
-        }
-    }
 }
 
 /// What was appended during a while.
@@ -105,6 +64,10 @@ impl Sheet {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn streams(&self) -> impl Iterator<Item = &StreamName> {
+        self.by_stream.keys()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -171,7 +134,7 @@ impl Desk {
             journal,
             lookup,
             heads: HashMap::new(),
-            newest: Newest::default(),
+            known: Known::default(),
             young: Sheet::default(),
             old: None,
             count,
@@ -209,6 +172,9 @@ impl Desk {
         for placed in &placed {
             self.remember(&placed.stream, placed.last());
             if !placed.events.is_empty() {
+                if placed.first == Seq::START.next() {
+                    self.known.begins(&placed.stream);
+                }
                 self.count += placed.events.len() as u64;
                 self.young.add(Arc::clone(placed));
             }
@@ -222,7 +188,7 @@ impl Desk {
             return Ok(*head);
         }
         let on_the_way = self.old.as_deref();
-        let is_new = self.newest.is_before(stream, &self.lookup, on_the_way);
+        let is_new = self.known.is_new(stream, &self.lookup, on_the_way);
         let found = match is_new.map_err(failed)? {
             true => Seq::default(),
             false => head(&self.lookup, stream).map_err(failed)?,
@@ -258,6 +224,20 @@ impl Desk {
         (lately, self.heads.get(stream).copied())
     }
 
+    /// A kind of streams whose names the writer is to read from the database, and then
+    /// [`Desk::names`].
+    pub(crate) fn wanted(&self) -> Option<&str> {
+        self.known.wanted()
+    }
+
+    /// The names of a kind as they are in the database, or none where they could not be read. What is
+    /// here is not there yet.
+    pub(crate) fn names(&mut self, kind: &str, filter: Option<Filter>) {
+        let sheets = self.old.iter().map(|old| &**old).chain([&self.young]);
+        let here = sheets.flat_map(Sheet::streams);
+        self.known.have(kind, filter, here);
+    }
+
     /// How many events were ever appended.
     pub(crate) fn count(&self) -> u64 {
         self.count
@@ -272,7 +252,7 @@ impl Desk {
     /// [`Desk::settled`].
     pub(crate) fn turn(&mut self) -> Arc<Sheet> {
         let sheet = Arc::new(std::mem::take(&mut self.young));
-        self.newest.add(&sheet);
+        self.known.add(&sheet);
         self.old = Some(Arc::clone(&sheet));
         self.journal.turn();
         sheet

@@ -26,6 +26,7 @@ mod followers;
 mod found;
 mod journal;
 mod json;
+mod known;
 mod readers;
 mod rows;
 mod schema;

@@ -183,14 +183,33 @@ pub(crate) fn head(connection: &Connection, stream: &StreamName) -> rusqlite::Re
 
 /// The last stream of a kind in the database, in the order of names.
 pub(crate) fn newest(connection: &Connection, kind: &str) -> rusqlite::Result<Option<String>> {
-    // `0` is the sign after `/`.
-    let range = [format!("{kind}/"), format!("{kind}0")];
     let newest =
         "SELECT stream FROM events WHERE stream > ?1 AND stream < ?2 ORDER BY stream DESC LIMIT 1";
     connection
         .prepare_cached(newest)?
-        .query_row(range, |row| row.get(0))
+        .query_row(range(kind), |row| row.get(0))
         .optional()
+}
+
+/// The streams of a kind in the database, each at least once.
+pub(crate) fn names(
+    connection: &Connection,
+    kind: &str,
+    mut tell: impl FnMut(&str),
+) -> rusqlite::Result<()> {
+    let mut query =
+        connection.prepare_cached("SELECT stream FROM events WHERE stream > ?1 AND stream < ?2")?;
+    let mut rows = query.query(range(kind))?;
+    while let Some(row) = rows.next()? {
+        tell(row.get_ref(0)?.as_str()?);
+    }
+    Ok(())
+}
+
+/// What the names of all streams of a kind lie between.
+fn range(kind: &str) -> [String; 2] {
+    // `0` is the sign after `/`.
+    [format!("{kind}/"), format!("{kind}0")]
 }
 
 /// How many events were ever put into the database.

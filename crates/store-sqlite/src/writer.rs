@@ -15,6 +15,7 @@ use crate::desk::{Desk, Lately, Sheet};
 use crate::error::OpenError;
 use crate::followers::Followers;
 use crate::journal::{Journal, Record};
+use crate::known::Filter;
 use crate::rows::{self, Rows};
 
 /// For how long it is waited for more.
@@ -180,6 +181,7 @@ impl Shared {
             state = self.wait(state, None, |state| {
                 !state.closed && state.removals.is_empty() && state.desk.young().is_empty()
             });
+            state = self.read_names(state, connection);
             state = self.wait(state, Some(GATHER), |state| {
                 !state.closed && state.removals.is_empty() && state.desk.young().bytes() < MUCH
             });
@@ -201,6 +203,23 @@ impl Shared {
                 state = self.state();
             }
         }
+    }
+
+    /// Reads the names of a kind of streams, where they are wanted. Nothing is put into the database
+    /// meanwhile.
+    fn read_names<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        connection: &Connection,
+    ) -> MutexGuard<'a, State> {
+        let Some(kind) = state.desk.wanted().map(ToOwned::to_owned) else {
+            return state;
+        };
+        drop(state);
+        let names = Filter::read(connection, &kind);
+        state = self.state();
+        state.desk.names(&kind, names.map_err(failed).ok());
+        state
     }
 
     fn wait<'a>(
