@@ -120,6 +120,8 @@ fn measure(
         .enable_all()
         .build()?;
     more_files()?;
+    // Editors are asked for files that there are.
+    let file = stage.small_file()?;
     let mut figures = [Figures::default(), Figures::default()];
     let ward = Hub::ward(stage, name, people)?;
     let mut candidates = vec![with_editors(stage, &runtime, ward, editors)?];
@@ -137,7 +139,7 @@ fn measure(
             let often = stage.often(2000);
             let pid = candidate.hub.pid();
             let (before, began) = (processor::of_tree(pid)?, Instant::now());
-            let seconds = load(candidate, often)?;
+            let seconds = load(candidate, file, often)?;
             let took = began.elapsed().as_secs_f64();
             let used = processor::of_tree(pid)? - before;
             if round == 0 {
@@ -182,7 +184,7 @@ fn with_editors(
 
 /// So many actions of each client, one after the other, to one editor after the other of a person's;
 /// the seconds of each.
-fn load(candidate: &Candidate, often: usize) -> anyhow::Result<Vec<f64>> {
+fn load(candidate: &Candidate, file: &str, often: usize) -> anyhow::Result<Vec<f64>> {
     let Candidate { hub, editors } = candidate;
     let address = hub.address();
     std::thread::scope(|scope| {
@@ -195,7 +197,7 @@ fn load(candidate: &Candidate, often: usize) -> anyhow::Result<Vec<f64>> {
                     for runtime in ids.iter().cycle().take(often) {
                         let body = json!({
                             "action": "fs.read",
-                            "params": {"path": "small"},
+                            "params": {"path": file},
                             "runtime": runtime,
                         });
                         let began = Instant::now();
