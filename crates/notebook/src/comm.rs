@@ -94,10 +94,8 @@ impl Comm {
         if !fits {
             return Err(BadComm::Target);
         }
-        let said = [&self.data, &self.metadata].into_iter();
-        said.map(check_fields)
-            .collect::<Result<(), _>>()
-            .map_err(BadComm::Unkept)?;
+        let mut said = [&self.data, &self.metadata].into_iter();
+        said.try_for_each(check_fields).map_err(BadComm::Unkept)?;
         match self.size() {
             size if size > MAX_COMM => Err(BadComm::TooLarge(size)),
             size => self.bytes().map(|_| size),
