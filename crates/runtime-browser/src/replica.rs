@@ -9,7 +9,7 @@ use notebook::{
     ArtifactRef, CellId, Execution, ExecutionId, Notebook, NotebookEvent, RuntimeSession, SessionId,
 };
 use runtime_core::{
-    Announced, Announcement, ArtifactClient, Lost, NotebookStore, Question, Unanswered,
+    Announced, Announcement, ArtifactClient, Given, Lost, NotebookStore, Question, Unanswered,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,15 +60,6 @@ pub(crate) struct PageStore(pub(crate) Rc<Shared>);
 struct Opened {
     seq: Seq,
     state: Notebook,
-}
-
-#[derive(Deserialize)]
-struct Given {
-    session_id: SessionId,
-    #[serde(default)]
-    token: Option<String>,
-    lease_s: u64,
-    head: Seq,
 }
 
 /// What the page shows besides the cells.

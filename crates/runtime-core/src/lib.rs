@@ -39,6 +39,6 @@ pub use media::{
     validate_media_bundle,
 };
 pub use notebook::{Bundle, Capabilities, Failed, SessionState, StreamKind};
-pub use options::{AgentOptions, Announcement, BadOptions};
+pub use options::{AgentOptions, Announcement, BadOptions, Given};
 pub use outbox::{Outbox, Said};
 pub use store::{Announced, Lost, NotebookStore, Unanswered};

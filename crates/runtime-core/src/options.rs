@@ -2,6 +2,7 @@
 
 use notebook::{Capabilities, SessionId};
 use serde::{Deserialize, Serialize};
+use store::Seq;
 
 /// The longest name of a runtime or of its type.
 const LONGEST: usize = 40;
@@ -110,6 +111,20 @@ pub struct Announcement {
     /// The session that it goes on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
+}
+
+/// What the server answers to an [`Announcement`], and to whoever renews what it got then.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct Given {
+    /// The session.
+    pub session_id: SessionId,
+    /// What it says its events with; once, when it begins.
+    #[serde(default)]
+    pub token: Option<String>,
+    /// For how many seconds it is its.
+    pub lease_s: u64,
+    /// Where the notebook is by then.
+    pub head: Seq,
 }
 
 #[cfg(test)]

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use notebook::{ArtifactRef, ExecutionId, InputRequested, Notebook, NotebookEvent, SessionId};
 use runtime_core::{
-    Announced, Announcement, ArtifactClient, Lost, NotebookStore, Question, Unanswered,
+    Announced, Announcement, ArtifactClient, Given, Lost, NotebookStore, Question, Unanswered,
 };
 use serde::Deserialize;
 use serde_json::json;
-use store::Seq;
 use store::replica::{Base, EventId, Fold as _};
 
 use super::{HttpStore, read};
@@ -24,15 +23,6 @@ const LONGEST_PROMPT: usize = 2000;
 #[derive(Deserialize)]
 struct Answered {
     value: String,
-}
-
-#[derive(Deserialize)]
-struct Given {
-    session_id: SessionId,
-    #[serde(default)]
-    token: Option<String>,
-    lease_s: u64,
-    head: Seq,
 }
 
 impl<H: Http> NotebookStore for HttpStore<H> {
