@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::editors::{ANSWER, Editors};
 use crate::http::Http;
-use crate::hub::{Hub, NODE};
+use crate::hub::{Hub, NODE, NODE_GATE, WARD};
 use crate::hundred::rank;
 use crate::memory::{resident_of_tree, share_of_tree};
 use crate::peers::had;
@@ -44,20 +44,40 @@ struct Figures {
 
 /// With eight editors.
 pub(crate) fn actions(stage: &Stage) -> anyhow::Result<Vec<Row>> {
-    let (figures, missing) = measure(stage, "few", CLIENTS, CLIENTS)?;
-    let row = rows_of(missing.as_deref());
-    let [ward, node] = &figures;
+    let people = CLIENTS;
+    let all = [
+        (WARD, Ok(Hub::ward(stage, "few", people)?)),
+        (NODE, Hub::node(stage, people)),
+        (NODE_GATE, Hub::node_gate(stage, people)),
+    ];
+    let [ward, node, gate] = measure(stage, CLIENTS, all)?;
     Ok(vec![
         row(
             "(a) an action to an editor and back: processor time",
             Unit::Seconds,
-            [&ward.processor, &node.processor],
+            [&ward, &node],
+            |one| &one.processor,
             Target::AtMost(0.65),
         ),
         row(
             "(a) the same: actions, 8 clients at once",
             Unit::PerSecond,
-            [&ward.rate, &node.rate],
+            [&ward, &node],
+            |one| &one.rate,
+            Target::None,
+        ),
+        row(
+            "(a) the same beside who does all of it: processor time",
+            Unit::Seconds,
+            [&ward, &gate],
+            |one| &one.processor,
+            Target::None,
+        ),
+        row(
+            "(a) the same beside who does all of it: actions, 8 clients at once",
+            Unit::PerSecond,
+            [&ward, &gate],
+            |one| &one.rate,
             Target::None,
         ),
     ])
@@ -65,56 +85,78 @@ pub(crate) fn actions(stage: &Stage) -> anyhow::Result<Vec<Row>> {
 
 /// With a thousand.
 pub(crate) fn thousand(stage: &Stage) -> anyhow::Result<Vec<Row>> {
-    let (figures, missing) = measure(stage, "thousand", PEOPLE, EDITORS)?;
-    let row = rows_of(missing.as_deref());
-    let [ward, node] = &figures;
+    let all = [
+        (WARD, Ok(Hub::ward(stage, "thousand", PEOPLE)?)),
+        (NODE, Hub::node(stage, PEOPLE)),
+    ];
+    let [ward, node] = measure(stage, EDITORS, all)?;
+    let pair = [&ward, &node];
     Ok(vec![
         row(
             "(b) 1,000 editors connected: an action, p99",
             Unit::Seconds,
-            [&ward.slowest, &node.slowest],
+            pair,
+            |one| &one.slowest,
             Target::AtMost(1.0),
         ),
         row(
             "(b) the same: half of them took less than",
             Unit::Seconds,
-            [&ward.middle, &node.middle],
+            pair,
+            |one| &one.middle,
             Target::None,
         ),
         row(
             "(b) the same: processor time",
             Unit::Seconds,
-            [&ward.processor, &node.processor],
+            pair,
+            |one| &one.processor,
             Target::AtMost(0.65),
         ),
         row(
             "(c) 1,000 editors connected: memory, share (PSS) of all processes",
             Unit::Bytes,
-            [&ward.share, &node.share],
+            pair,
+            |one| &one.share,
             Target::AtMost(0.6),
         ),
         row(
             "(c) the same, resident, what is shared counted for each",
             Unit::Bytes,
-            [&ward.resident, &node.resident],
+            pair,
+            |one| &one.resident,
             Target::None,
         ),
     ])
 }
 
-fn rows_of(missing: Option<&str>) -> impl Fn(&str, Unit, [&Samples; 2], Target) -> Row {
-    move |what, unit, [ours, theirs], target| match missing {
-        None => Row::against(what, unit, ours, NODE, theirs, target),
-        Some(why) => Row::without(what, unit, ours, NODE, why, target),
+/// What was measured of somebody, or why it could not be had.
+struct Measured {
+    name: &'static str,
+    figures: Result<Figures, String>,
+}
+
+fn row(
+    what: &str,
+    unit: Unit,
+    [ward, peer]: [&Measured; 2],
+    part: impl Fn(&Figures) -> &Samples,
+    target: Target,
+) -> Row {
+    let none = Samples::default();
+    let ours = ward.figures.as_ref().map_or(&none, &part);
+    match &peer.figures {
+        Ok(theirs) => Row::against(what, unit, ours, peer.name, part(theirs), target),
+        Err(why) => Row::without(what, unit, ours, peer.name, why, target),
     }
 }
 
-fn measure(
+/// Ward and its peers, in this order.
+fn measure<const ALL: usize>(
     stage: &Stage,
-    name: &str,
-    people: usize,
     editors: usize,
-) -> anyhow::Result<([Figures; 2], Option<String>)> {
+    all: [(&'static str, anyhow::Result<Hub>); ALL],
+) -> anyhow::Result<[Measured; ALL]> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -122,16 +164,18 @@ fn measure(
     more_files()?;
     // Editors are asked for files that there are.
     let file = stage.small_file()?;
-    let mut figures = [Figures::default(), Figures::default()];
-    let ward = Hub::ward(stage, name, people)?;
-    let mut candidates = vec![with_editors(stage, &runtime, ward, editors)?];
-    let missing = match had(Hub::node(stage, people)) {
-        Ok(node) => {
-            candidates.push(with_editors(stage, &runtime, node, editors)?);
-            None
-        }
-        Err(why) => Some(why),
-    };
+    let mut candidates = Vec::new();
+    let mut measured = all.map(|(name, hub)| Measured {
+        name,
+        figures: had(hub).map(|hub| {
+            candidates.push(hub);
+            Figures::default()
+        }),
+    });
+    let candidates: Vec<Candidate> = candidates
+        .into_iter()
+        .map(|hub| with_editors(stage, &runtime, hub, editors))
+        .collect::<anyhow::Result<_>>()?;
     // The first round warms up.
     for round in 0..=stage.rounds(9) {
         for at in order(round, candidates.len()) {
@@ -142,11 +186,13 @@ fn measure(
             let seconds = load(candidate, file, often)?;
             let took = began.elapsed().as_secs_f64();
             let used = processor::of_tree(pid)? - before;
-            if round == 0 {
+            let mut there = measured
+                .iter_mut()
+                .filter_map(|one| one.figures.as_mut().ok());
+            let Some(figures) = there.nth(at).filter(|_| round > 0) else {
                 continue;
-            }
+            };
             let count = seconds.len() as f64;
-            let figures = &mut figures[at];
             figures.processor.add(used / count);
             figures.rate.add(count / took);
             figures.slowest.add(rank(&seconds, 0.99));
@@ -155,7 +201,7 @@ fn measure(
             figures.resident.add(resident_of_tree(pid)?);
         }
     }
-    Ok((figures, missing))
+    Ok(measured)
 }
 
 /// A thousand editors of each candidate are more files than many systems allow at first.

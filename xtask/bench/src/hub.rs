@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 use anyhow::{Context as _, ensure};
@@ -10,8 +11,12 @@ use serde_json::json;
 use crate::served::Served;
 use crate::stage::Stage;
 
+/// What we are called.
+pub(crate) const WARD: &str = "Ward";
 /// What the peer is called in a row.
 pub(crate) const NODE: &str = "Node, socket.io";
+/// The same that is a gate as well.
+pub(crate) const NODE_GATE: &str = "Node, socket.io, deciding and recording";
 
 /// One of them, and the tokens that it takes.
 #[derive(Debug)]
@@ -51,17 +56,34 @@ impl Hub {
         })
     }
 
+    /// The peer that routes, and nothing else.
     pub(crate) fn node(stage: &Stage, people: usize) -> anyhow::Result<Self> {
-        ensure!(
-            stage.path("node_modules/socket.io").exists(),
-            "not installed; npm's package is socket.io"
-        );
+        Self::node_with(stage, people, None)
+    }
+
+    /// The peer that decides and writes down what it does, too.
+    pub(crate) fn node_gate(stage: &Stage, people: usize) -> anyhow::Result<Self> {
+        let records = stage.scratch("node-gate")?.join("records.db");
+        Self::node_with(stage, people, Some(&records))
+    }
+
+    fn node_with(stage: &Stage, people: usize, records: Option<&Path>) -> anyhow::Result<Self> {
+        let wanted = ["socket.io", "better-sqlite3"];
+        for package in wanted.into_iter().take(1 + usize::from(records.is_some())) {
+            ensure!(
+                stage.path("node_modules").join(package).exists(),
+                "not installed; npm's package is {package}"
+            );
+        }
         // As long as Ward's.
         let tokens: Vec<String> = (0..people)
             .map(|number| format!("ward_person_{number:043}"))
             .collect();
-        let mut child = stage
-            .command("node")
+        let mut command = stage.command("node");
+        if let Some(records) = records {
+            command.env("RECORDS", records);
+        }
+        let mut child = command
             .arg(stage.path("broker.mjs"))
             .env("TOKENS", json!(tokens).to_string())
             .stdin(Stdio::null())
