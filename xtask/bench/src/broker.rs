@@ -88,8 +88,9 @@ pub(crate) fn thousand(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let all = [
         (WARD, Ok(Hub::ward(stage, "thousand", PEOPLE)?)),
         (NODE, Hub::node(stage, PEOPLE)),
+        (NODE_GATE, Hub::node_gate(stage, PEOPLE)),
     ];
-    let [ward, node] = measure(stage, EDITORS, all)?;
+    let [ward, node, gate] = measure(stage, EDITORS, all)?;
     let pair = [&ward, &node];
     Ok(vec![
         row(
@@ -112,6 +113,20 @@ pub(crate) fn thousand(stage: &Stage) -> anyhow::Result<Vec<Row>> {
             pair,
             |one| &one.processor,
             Target::AtMost(0.65),
+        ),
+        row(
+            "(b) the same beside who does all of it: an action, p99",
+            Unit::Seconds,
+            [&ward, &gate],
+            |one| &one.slowest,
+            Target::None,
+        ),
+        row(
+            "(b) the same beside who does all of it: processor time",
+            Unit::Seconds,
+            [&ward, &gate],
+            |one| &one.processor,
+            Target::None,
         ),
         row(
             "(c) 1,000 editors connected: memory, share (PSS) of all processes",
