@@ -188,7 +188,8 @@ impl Shared {
             if !state.desk.young().is_empty() {
                 state = self.put(state, connection);
             }
-            if !state.removals.is_empty() {
+            // What could not be put there before Ward ends is not turned over: the journal keeps it.
+            if !state.removals.is_empty() && state.failing.is_none() {
                 state = self.remove(state, connection);
             }
             let ends = state.closed && (state.desk.young().is_empty() || state.failing.is_some());
@@ -267,18 +268,27 @@ impl Shared {
         let removals = std::mem::take(&mut state.removals);
         let sheet = state.desk.turn();
         let written = put(connection, &sheet);
+        let mut gone = Vec::with_capacity(removals.len());
         for (streams, told) in removals {
             let removed = match &written {
                 Ok(()) => rows::remove(connection, &streams).map_err(failed),
                 Err(error) => Err(StoreError::Failed(error.to_string())),
             };
-            if removed.is_ok() {
-                state.desk.removed(&streams);
-            }
             // Whoever asked may have gone.
-            let _ = told.send(removed);
+            match removed {
+                Ok(()) => {
+                    state.desk.removed(&streams);
+                    gone.push(told);
+                }
+                Err(error) => drop(told.send(Err(error))),
+            }
         }
-        self.settle(state, connection, &sheet, written)
+        let state = self.settle(state, connection, &sheet, written);
+        // Only now is nothing of it in the journal, from where the next start would bring it back.
+        for told in gone {
+            let _ = told.send(Ok(()));
+        }
+        state
     }
 
     /// Ends a turn of the desk. While its sheet cannot be written, it is tried again and again; where
