@@ -65,7 +65,7 @@ pub(crate) fn deltas(stage: &Stage) -> anyhow::Result<Vec<Row>> {
             "at-once",
             "(b) a streamed delta, as fast as they are taken: processor time",
             at_once,
-            Target::None,
+            FIFTH,
         )?,
     ])
 }
