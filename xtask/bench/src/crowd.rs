@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use serde_json::json;
 
+use crate::processor;
 use crate::read::{reads, write_file};
 use crate::row::{Row, Target, Unit};
 use crate::samples::{Samples, order};
@@ -14,6 +15,9 @@ use crate::stage::Stage;
 const QUESTIONS: u64 = 1_000;
 /// How long it may take until all of them are asked.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// It is at rest when it took no time between so many looks, which are so far apart.
+const STILL: u32 = 5;
+const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn measure(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     write_file(stage)?;
@@ -28,6 +32,8 @@ pub(crate) fn measure(stage: &Stage) -> anyhow::Result<Vec<Row>> {
             asked.begin("fs.write", &params, "backend");
         }
         wait(&asked).await?;
+        // What it took to ask them is over, too.
+        rest(&asked).await?;
         let servers = [&asked, &quiet];
         let mut samples: [Samples; 2] = Default::default();
         for round in 0..=stage.rounds(150) {
@@ -61,6 +67,20 @@ async fn wait(server: &Server) -> anyhow::Result<()> {
     while open_questions(server).await? < QUESTIONS {
         ensure!(began.elapsed() < PATIENCE, "the questions are not asked");
         tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}
+
+/// Waits until a server has nothing to do any more.
+async fn rest(server: &Server) -> anyhow::Result<()> {
+    let (pid, began) = (server.pid()?, Instant::now());
+    let (mut used, mut still) = (0.0, 0);
+    while still < STILL {
+        ensure!(began.elapsed() < PATIENCE, "it does not come to rest");
+        tokio::time::sleep(LOOK).await;
+        let now = processor::of_process(pid)?;
+        still = if now == used { still + 1 } else { 0 };
+        used = now;
     }
     Ok(())
 }
