@@ -1,6 +1,7 @@
 //! What the file system says about the files that were read, to see cheaply whether one changed.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FileType, Stat};
@@ -31,9 +32,40 @@ struct Entry {
 #[derive(Debug, Clone)]
 struct Missing {
     folder: PathBuf,
-    /// None where it cannot be relied on.
-    stamp: Option<Stamp>,
+    last: Last,
     paths: Vec<(PathBuf, Links)>,
+}
+
+/// How a folder was when all that is missing in it was last looked for. None where that cannot be
+/// relied on.
+#[derive(Debug)]
+struct Last(Mutex<Option<Stamp>>);
+
+impl Last {
+    /// Nothing was looked for yet: what changes without being seen in the stamp has changed by then.
+    fn before_a_look(stamp: Option<Stamp>) -> Self {
+        Self(Mutex::new(stamp.filter(Stamp::is_settled)))
+    }
+
+    fn get(&self) -> Option<Stamp> {
+        *self.lock()
+    }
+
+    fn set(&self, other: &Self) {
+        let stamp = other.get();
+        *self.lock() = stamp;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Stamp>> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for Last {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.get()))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +114,7 @@ impl Seen {
     pub(super) fn note(&mut self, path: PathBuf, links: Links) -> bool {
         // The folder first: what comes into it from now on changes it.
         let folder = path.parent().unwrap_or(&path).to_owned();
-        let about_folder = stamp(&folder, Links::Followed).filter(Stamp::is_settled);
+        let last = Last::before_a_look(stamp(&folder, Links::Followed));
         match stamp(&path, links) {
             Some(stamp) => {
                 let is_settled = stamp.is_settled();
@@ -97,7 +129,7 @@ impl Seen {
             None => {
                 self.miss(Missing {
                     folder,
-                    stamp: about_folder,
+                    last,
                     paths: vec![(path, links)],
                 });
                 false
@@ -116,7 +148,9 @@ impl Seen {
 
     fn miss(&mut self, new: Missing) {
         let known = self.missing.iter_mut();
-        let mut same = known.filter(|known| known.folder == new.folder && known.stamp == new.stamp);
+        let is_same =
+            |known: &&mut Missing| known.folder == new.folder && known.last.get() == new.last.get();
+        let mut same = known.filter(is_same);
         match same.next() {
             Some(known) => known.paths.extend(new.paths),
             None => self.missing.push(new),
@@ -134,13 +168,31 @@ impl Seen {
 
 impl Missing {
     fn is_current(&self, here: &Here<'_>) -> bool {
-        let now = || match self.folder == here.path {
+        let are_missing = || {
+            let mut paths = self.paths.iter();
+            paths.all(|(path, links)| stamp(path, *links).is_none())
+        };
+        // A look at the folder instead of a look at one path saves nothing.
+        if self.paths.len() < 2 {
+            return are_missing();
+        }
+        let now = match self.folder == here.path {
             true => Some(here.stamp),
             false => stamp(&self.folder, Links::Followed),
         };
-        let is_as_it_was = self.paths.len() > 1 && self.stamp.is_some() && self.stamp == now();
+        let Some(now) = now else {
+            return are_missing();
+        };
+        if self.last.get() == Some(now) {
+            return true;
+        }
         // Something else came or went there, maybe.
-        is_as_it_was || (self.paths.iter()).all(|(path, links)| stamp(path, *links).is_none())
+        let last = Last::before_a_look(Some(now));
+        let is_current = are_missing();
+        if is_current {
+            self.last.set(&last);
+        }
+        is_current
     }
 }
 
@@ -177,4 +229,44 @@ fn stamp(path: &Path, links: Links) -> Option<Stamp> {
         modified: (about.st_mtime as i64, about.st_mtime_nsec as i64),
         changed: (about.st_ctime as i64, about.st_ctime_nsec as i64),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_relied_on_again_once_what_else_came_is_a_while_ago() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let settled = || {
+            let now = stamp(folder.path(), Links::Followed).unwrap();
+            while !now.is_settled() {
+                std::thread::sleep(TICK);
+            }
+            now
+        };
+        settled();
+        let mut seen = Seen::default();
+        for name in ["ward.toml", ".ward"] {
+            assert!(!seen.note(path(name), Links::Refused));
+        }
+        let last = |seen: &Seen| {
+            seen.missing
+                .iter()
+                .map(|one| one.last.get())
+                .collect::<Vec<_>>()
+        };
+        let is_current = |seen: &Seen| seen.is_current(&Here::look(folder.path()).unwrap());
+        for name in ["README.md", "LICENSE"] {
+            std::fs::write(path(name), "").unwrap();
+            assert!(is_current(&seen));
+            let now = settled();
+            assert!(is_current(&seen));
+            assert_eq!(last(&seen), [Some(now)]);
+        }
+        std::fs::write(path("ward.toml"), "").unwrap();
+        assert!(!is_current(&seen));
+        assert!(!is_current(&seen));
+    }
 }
