@@ -1,25 +1,27 @@
-//! What was appended and is not in the database yet, as records in a file: to write one takes a
-//! single call of the system.
+//! What was appended and is not in the database yet, as records in a file ([`Pad`]).
 //!
 //! Two files take turns. While the records of one go into the database, new ones go into the other;
 //! then the first is emptied. What is found in them when the store is opened was appended by a Ward
 //! that was killed, and goes into the database before anything else.
 //!
-//! A record is the length of its body, the body's checksum and the body: its number, and a batch
-//! with the place of every event. A number is written with its least byte first, a text as its length
-//! and its bytes.
+//! A file begins with a word that says what it is and with the system's start in which it was
+//! written. A record is the length of its body, the body's checksum and the body: its number, and a
+//! batch with the place of every event. A number is written with its least byte first, a text as its
+//! length and its bytes. What is not written is zero.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use store::{Json, Millis, NewEvent, Seq, StreamName};
 
 use crate::error::OpenError;
+use crate::pad::Pad;
 
 const FILES: [&str; 2] = ["ward.journal-a", "ward.journal-b"];
-/// The length and the checksum.
+/// How a file begins; the older ones began with a record, and none was as long as this says.
+const WORD: &[u8; 8] = b"ward.j2\n";
+/// The name of a start of the system.
+type Start = [u8; 36];
+/// The length and the checksum of a record.
 const HEADER: usize = 8;
 
 /// Events of one stream, with the place of the first.
@@ -41,10 +43,9 @@ impl Placed {
 /// The two files.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    files: [File; 2],
-    /// Which of them is written to, and how much is in it.
+    pads: [Pad; 2],
+    /// Which of them is written to.
     turn: usize,
-    length: u64,
     /// How many records were written.
     number: u64,
     buffer: Vec<u8>,
@@ -59,43 +60,35 @@ pub(crate) struct Record {
 
 impl Journal {
     /// Opens the files of a folder, and makes them where there are none. What is in them is answered,
-    /// in the order in which it was written, and stays there until [`Journal::clear`].
+    /// in the order in which it was written, and stays there until [`Journal::clear`], before which
+    /// nothing can be written.
     pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<Record>), OpenError> {
         let mut found = Vec::new();
-        let mut open = |name: &str| -> Result<File, OpenError> {
+        let mut open = |name: &str| -> Result<Pad, OpenError> {
             let path = folder.join(name);
-            let unusable = |why| OpenError::Folder {
+            let (pad, bytes) = Pad::open(&path).map_err(|why| OpenError::Folder {
                 folder: folder.to_owned(),
                 why,
-            };
-            let mut file = OpenOptions::new()
-                .read(true)
-                .append(true)
-                .create(true)
-                .mode(0o600)
-                .open(&path)
-                .map_err(unusable)?;
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).map_err(unusable)?;
+            })?;
             found.extend(records(&bytes, &path)?);
-            Ok(file)
+            Ok(pad)
         };
-        let files = [open(FILES[0])?, open(FILES[1])?];
+        let pads = [open(FILES[0])?, open(FILES[1])?];
         found.sort_by_key(|record| record.number);
         let journal = Self {
-            files,
+            pads,
             turn: 0,
-            length: 0,
             number: found.last().map_or(0, |record| record.number),
             buffer: Vec::new(),
         };
         Ok((journal, found))
     }
 
-    /// Empties both files.
+    /// Empties both files, and begins.
     pub(crate) fn clear(&mut self) -> std::io::Result<()> {
-        self.length = 0;
-        self.files.iter().try_for_each(|file| file.set_len(0))
+        let mut head = WORD.to_vec();
+        head.extend(start().unwrap_or([0; size_of::<Start>()]));
+        self.pads.iter_mut().try_for_each(|pad| pad.clear(&head))
     }
 
     /// Writes a batch. Where that fails, nothing of it is left.
@@ -118,12 +111,7 @@ impl Journal {
         let size = u32::try_from(body.len()).map_err(|_| too_large())?;
         header[..4].copy_from_slice(&size.to_le_bytes());
         header[4..].copy_from_slice(&crc32fast::hash(body).to_le_bytes());
-        let file = &mut self.files[self.turn];
-        if let Err(error) = file.write_all(&self.buffer) {
-            file.set_len(self.length)?;
-            return Err(error);
-        }
-        self.length += self.buffer.len() as u64;
+        self.pads[self.turn].write(&self.buffer)?;
         // One large batch is no reason to hold so much for ever.
         if self.buffer.capacity() > 1 << 20 {
             self.buffer = Vec::new();
@@ -135,49 +123,75 @@ impl Journal {
     /// the last turn.
     pub(crate) fn turn(&mut self) {
         self.turn = 1 - self.turn;
-        self.length = 0;
     }
 
     /// What was written before the last turn is in the database.
     pub(crate) fn settled(&mut self) -> std::io::Result<()> {
-        self.files[1 - self.turn].set_len(0)
+        self.pads[1 - self.turn].empty()
     }
 }
 
 /// The records of a file. The last one may be cut short: whoever wrote it was killed before anybody
-/// was told of it.
+/// was told of it. Where the system was started since, anything may be behind the first that is not
+/// whole: what the disk had got by then.
 fn records(bytes: &[u8], path: &Path) -> Result<Vec<Record>, OpenError> {
+    let (all, is_of_now) = match bytes.strip_prefix(WORD) {
+        Some(rest) => match rest.split_at_checked(size_of::<Start>()) {
+            Some((written, all)) => (all, start().is_some_and(|now| now == written)),
+            None => return Ok(Vec::new()),
+        },
+        // By an older Ward.
+        None => (bytes, true),
+    };
     let mut records = Vec::new();
-    let mut rest = Bytes(bytes);
-    while !rest.0.is_empty() {
-        let Some(body) = rest.body() else {
-            break;
-        };
-        let is_last = rest.0.is_empty();
+    let mut rest = Bytes(all);
+    while !rest.is_empty() {
+        let body = rest.body();
         match body.and_then(Bytes::record) {
             Some(record) => records.push(record),
-            None if is_last => break,
-            None => {
+            None if rest.is_empty() => break,
+            None if is_of_now => {
                 return Err(OpenError::Damaged {
                     path: PathBuf::from(path),
                     why: format!("record {} of it cannot be read", records.len() + 1),
                 });
+            }
+            None => {
+                tracing::warn!(path = %path.display(), "the system was started anew before all of the journal was on the disk; what came last is lost");
+                break;
             }
         }
     }
     Ok(records)
 }
 
+/// The start of the system that this is, if it can be known.
+fn start() -> Option<Start> {
+    let id = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+    id.trim_ascii_end().try_into().ok()
+}
+
 /// Bytes that are yet to be read.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// The next body, if it is whole; within, whether its checksum fits.
-    fn body(&mut self) -> Option<Option<Self>> {
-        let size = self.u32()?;
-        let checksum = self.u32()?;
-        let body = self.take(usize::try_from(size).ok()?)?;
-        Some((crc32fast::hash(body) == checksum).then_some(Self(body)))
+    /// Whether nothing is written from here on.
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|byte| *byte == 0)
+    }
+
+    /// The next body, if it is whole and its checksum fits. One that is longer than what is there
+    /// takes all of it.
+    fn body(&mut self) -> Option<Self> {
+        let (Some(size), Some(checksum)) = (self.u32(), self.u32()) else {
+            self.0 = &[];
+            return None;
+        };
+        let Some(body) = self.take(usize::try_from(size).ok()?) else {
+            self.0 = &[];
+            return None;
+        };
+        (crc32fast::hash(body) == checksum).then_some(Self(body))
     }
 
     fn record(mut self) -> Option<Record> {
@@ -245,7 +259,11 @@ fn too_large() -> std::io::Error {
 mod tests {
     use std::sync::Arc;
 
+    use crate::pad::FRONT;
+
     use super::*;
+
+    const HEAD: usize = WORD.len() + size_of::<Start>();
 
     fn placed(stream: &str, first: u64, data: &[&str]) -> Arc<Placed> {
         let event = |data: &&str| NewEvent {
@@ -272,9 +290,25 @@ mod tests {
         batches.into_iter().map(own).collect()
     }
 
-    fn written(folder: &Path) -> Vec<Vec<Arc<Placed>>> {
+    fn begun(folder: &Path) -> Journal {
         let (mut journal, found) = Journal::open(folder).unwrap();
         assert_eq!(found, []);
+        journal.clear().unwrap();
+        journal
+    }
+
+    /// The files as they are while a journal is open, in another folder.
+    fn as_if_killed(folder: &Path) -> tempfile::TempDir {
+        let left = tempfile::tempdir().unwrap();
+        for name in FILES {
+            std::fs::copy(folder.join(name), left.path().join(name)).unwrap();
+        }
+        left
+    }
+
+    fn written() -> (tempfile::TempDir, Vec<Vec<Arc<Placed>>>) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = begun(folder.path());
         let all = vec![
             vec![placed("a", 1, &["1", "\"ä\""]), placed("b/c", 9, &[])],
             vec![placed("b/c", 9, &["{}"])],
@@ -284,13 +318,38 @@ mod tests {
         journal.turn();
         journal.write(&all[1]).unwrap();
         journal.write(&all[2]).unwrap();
-        all
+        (as_if_killed(folder.path()), all)
+    }
+
+    /// A file, up to the end of its last record.
+    fn read(path: &Path) -> Vec<u8> {
+        let mut bytes = std::fs::read(path).unwrap();
+        let mut end = HEAD;
+        while let length @ 1.. = length_of(&bytes[end..]) {
+            end += length;
+        }
+        bytes.truncate(end);
+        bytes
+    }
+
+    /// The second of the files that were written.
+    fn second(folder: &Path) -> (PathBuf, Vec<u8>) {
+        let path = folder.join(FILES[1]);
+        let bytes = read(&path);
+        (path, bytes)
+    }
+
+    /// How long the record is that begins here, if one does.
+    fn length_of(bytes: &[u8]) -> usize {
+        match u32::from_le_bytes(bytes[..4].try_into().unwrap()) {
+            0 => 0,
+            body => HEADER + body as usize,
+        }
     }
 
     #[test]
     fn what_was_written_is_found_in_its_order_over_both_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = written(folder.path());
+        let (folder, all) = written();
         let (mut journal, found) = Journal::open(folder.path()).unwrap();
         assert_eq!(batches(found), owned(all));
         journal.clear().unwrap();
@@ -300,44 +359,108 @@ mod tests {
     #[test]
     fn what_is_settled_is_gone_and_the_rest_is_found() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut journal, _) = Journal::open(folder.path()).unwrap();
-        journal.write(&[placed("a", 1, &["1"])]).unwrap();
+        let mut journal = begun(folder.path());
+        let long = "1".repeat(FRONT / 3);
+        for first in 1..=7 {
+            journal.write(&[placed("a", first, &[&long])]).unwrap();
+        }
         journal.turn();
-        journal.write(&[placed("a", 2, &["2"])]).unwrap();
+        journal.write(&[placed("a", 8, &["8"])]).unwrap();
         journal.settled().unwrap();
-        let (_, found) = Journal::open(folder.path()).unwrap();
-        assert_eq!(batches(found), owned(vec![vec![placed("a", 2, &["2"])]]));
+        let left = as_if_killed(folder.path());
+        let (_, found) = Journal::open(left.path()).unwrap();
+        assert_eq!(batches(found), owned(vec![vec![placed("a", 8, &["8"])]]));
+        let first = std::fs::read(folder.path().join(FILES[0])).unwrap();
+        assert!(first.len() <= FRONT && first[HEAD..].iter().all(|byte| *byte == 0));
+        journal.turn();
+        journal.settled().unwrap();
+        drop(journal);
+        let length = |name: &str| folder.path().join(name).metadata().unwrap().len();
+        assert_eq!(FILES.map(length), [0, 0]);
+    }
+
+    #[test]
+    fn what_is_longer_than_what_is_mapped_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = begun(folder.path());
+        let long = "1".repeat(FRONT - 1000);
+        let data = ["1", &long, "2", &long, "3"];
+        let all = (1..)
+            .zip(data)
+            .map(|(seq, data)| vec![placed("a", seq, &[data])]);
+        let all: Vec<_> = all.collect();
+        for batch in &all {
+            journal.write(batch).unwrap();
+        }
+        let left = as_if_killed(folder.path());
+        assert_eq!(batches(Journal::open(left.path()).unwrap().1), owned(all));
     }
 
     #[test]
     fn a_record_that_was_cut_short_anywhere_is_passed_over_and_those_before_it_count() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut all = owned(written(folder.path()));
+        let (folder, all) = written();
+        let mut all = owned(all);
         all.pop();
-        let path = folder.path().join(FILES[1]);
-        let whole = std::fs::read(&path).unwrap();
-        let second = HEADER + u32::from_le_bytes(whole[..4].try_into().unwrap()) as usize;
-        for length in second..whole.len() {
-            std::fs::write(&path, &whole[..length]).unwrap();
-            let (_, found) = Journal::open(folder.path()).unwrap();
-            assert_eq!(batches(found), all, "{length} bytes");
+        let (path, whole) = second(folder.path());
+        let begins = HEAD + length_of(&whole[HEAD..]);
+        for length in begins..whole.len() {
+            let mut left = whole[..length].to_vec();
+            for zeros in [0, FRONT] {
+                left.resize(length + zeros, 0);
+                std::fs::write(&path, &left).unwrap();
+                let (_, found) = Journal::open(folder.path()).unwrap();
+                assert_eq!(batches(found), all, "{length} bytes");
+            }
         }
     }
 
     #[test]
     fn a_record_that_was_changed_before_the_last_is_refused_and_left_as_it_is() {
-        let folder = tempfile::tempdir().unwrap();
-        written(folder.path());
-        let path = folder.path().join(FILES[1]);
-        let mut bytes = std::fs::read(&path).unwrap();
-        bytes[HEADER + 9] ^= 1;
+        let (folder, _) = written();
+        let (path, whole) = second(folder.path());
+        let flip = |at: usize| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            bytes
+        };
+        let blank = |range: std::ops::Range<usize>| {
+            let mut bytes = whole.clone();
+            bytes[range].fill(0);
+            bytes
+        };
+        let first = HEAD..HEAD + length_of(&whole[HEAD..]);
+        for bytes in [flip(HEAD + HEADER + 9), flip(HEAD + 5), blank(first)] {
+            std::fs::write(&path, &bytes).unwrap();
+            let refused = Journal::open(folder.path()).unwrap_err();
+            assert!(
+                matches!(&refused, OpenError::Damaged { path: at, why }
+                    if *at == path && why == "record 1 of it cannot be read"),
+                "{refused:?}"
+            );
+            assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn after_a_start_of_the_system_what_is_whole_counts_up_to_the_first_that_is_not() {
+        let (folder, all) = written();
+        let (path, mut bytes) = second(folder.path());
+        bytes[WORD.len()..HEAD].fill(b'7');
+        let begins = HEAD + length_of(&bytes[HEAD..]);
+        bytes[HEAD..begins].fill(0);
         std::fs::write(&path, &bytes).unwrap();
-        let refused = Journal::open(folder.path()).unwrap_err();
-        assert!(
-            matches!(&refused, OpenError::Damaged { path: at, why }
-                if *at == path && why == "record 1 of it cannot be read"),
-            "{refused:?}"
-        );
-        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        let (_, found) = Journal::open(folder.path()).unwrap();
+        assert_eq!(batches(found), owned(all)[..1]);
+    }
+
+    #[test]
+    fn what_an_older_ward_left_is_found() {
+        let (folder, all) = written();
+        for name in FILES {
+            let path = folder.path().join(name);
+            std::fs::write(&path, &read(&path)[HEAD..]).unwrap();
+        }
+        let (_, found) = Journal::open(folder.path()).unwrap();
+        assert_eq!(batches(found), owned(all));
     }
 }

@@ -27,6 +27,7 @@ mod found;
 mod journal;
 mod json;
 mod known;
+mod pad;
 mod readers;
 mod rows;
 mod schema;

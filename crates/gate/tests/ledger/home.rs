@@ -53,9 +53,10 @@ impl Home {
 
     /// Past Ward, to the database, once everything that was appended is in it.
     pub(crate) fn database(&self) -> rusqlite::Connection {
+        // A journal begins with a word; what is not written behind it is zero.
         let is_empty = |name: &str| {
-            let journal = self.data.path().join(name).metadata();
-            journal.map_or(0, |file| file.len()) == 0
+            let journal = std::fs::read(self.data.path().join(name)).unwrap_or_default();
+            journal.iter().skip(64).all(|byte| *byte == 0)
         };
         let began = Instant::now();
         while !["ward.journal-a", "ward.journal-b"]

@@ -1,0 +1,146 @@
+//! A file of the journal. Its front is mapped into memory: to write there is no call of the system,
+//! and what is there outlives this process as what was written with one does.
+//!
+//! Only where the system has set room aside for the front is it mapped: on a full disk a write is
+//! refused then, and does not end Ward. Elsewhere, and behind the front, it is written as any file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Error, Read as _, Result};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{Ordering, compiler_fence};
+
+use mmap_io::MemoryMappedFile;
+use rustix::fs::{FallocateFlags, fallocate, fstatfs};
+
+/// How much is mapped. What came within a moment fits, but for the busiest; it stays in memory.
+pub(crate) const FRONT: usize = 256 * 1024;
+/// How much is emptied at a time.
+const PIECE: usize = 4096;
+/// Where room that was set aside is kept, whatever is written there: ext2 to 4, XFS and tmpfs. Those
+/// that copy what they write (btrfs, bcachefs, ZFS) need new room each time.
+const KEEPS_ROOM: [u64; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
+
+/// A file that is written from its beginning to its end, emptied, and written again.
+#[derive(Debug)]
+pub(crate) struct Pad {
+    path: PathBuf,
+    file: File,
+    front: Option<MemoryMappedFile>,
+    /// How much is written.
+    used: usize,
+    /// How much of that is its head; none before it is cleared.
+    head: Option<usize>,
+}
+
+impl Pad {
+    /// Opens a file, or makes it; what is in it is answered, and nothing can be written before
+    /// [`Pad::clear`].
+    pub(crate) fn open(path: &Path) -> Result<(Self, Vec<u8>)> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let pad = Self {
+            path: path.to_owned(),
+            file,
+            front: None,
+            used: 0,
+            head: None,
+        };
+        Ok((pad, bytes))
+    }
+
+    /// Empties the file but for `head`, with which it begins from now on.
+    pub(crate) fn clear(&mut self, head: &[u8]) -> Result<()> {
+        self.front = None;
+        self.file.set_len(0)?;
+        self.front = front(&self.file, &self.path)?;
+        self.used = 0;
+        self.write(head)?;
+        self.head = Some(self.used);
+        Ok(())
+    }
+
+    /// Writes behind what is there. Where that fails, nothing of it is left. Who is killed meanwhile
+    /// leaves a part of it, but never without its first four bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let end = self.used + bytes.len();
+        match &self.front {
+            Some(front) if end <= FRONT => {
+                let mut place = front
+                    .as_slice_mut(self.used as u64, bytes.len() as u64)
+                    .map_err(Error::other)?;
+                let (first, rest) = bytes.split_at(bytes.len().min(4));
+                let (to, behind) = place.as_mut().split_at_mut(first.len());
+                to.copy_from_slice(first);
+                compiler_fence(Ordering::SeqCst);
+                behind.copy_from_slice(rest);
+            }
+            Some(_) | None => {
+                if let Err(error) = self.file.write_all_at(bytes, self.used as u64) {
+                    self.blank(self.used, end)?;
+                    return Err(error);
+                }
+            }
+        }
+        self.used = end;
+        Ok(())
+    }
+
+    /// Empties the file but for its head. Who is killed meanwhile, or copies the file, has what stood
+    /// there up to some place, and nothing behind it.
+    pub(crate) fn empty(&mut self) -> Result<()> {
+        let head = self.head.unwrap_or_default();
+        self.blank(head, self.used)?;
+        self.used = head;
+        Ok(())
+    }
+
+    /// Blanks what is written from here to there, which is the end.
+    fn blank(&mut self, from: usize, end: usize) -> Result<()> {
+        let Some(front) = &self.front else {
+            return self.file.set_len(from as u64);
+        };
+        if end > FRONT {
+            self.file.set_len(from.max(FRONT) as u64)?;
+        }
+        let (from, end) = (from.min(FRONT) as u64, end.min(FRONT) as u64);
+        let mut written = front.as_slice_mut(from, end - from).map_err(Error::other)?;
+        for piece in written.as_mut().rchunks_mut(PIECE) {
+            piece.fill(0);
+            compiler_fence(Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Pad {
+    fn drop(&mut self) {
+        self.front = None;
+        if self.head == Some(self.used) {
+            // It is as good as empty in any case.
+            let _ = self.file.set_len(0);
+        }
+    }
+}
+
+/// Sets room aside and maps it; none where that cannot be had.
+fn front(file: &File, path: &Path) -> Result<Option<MemoryMappedFile>> {
+    let kind = fstatfs(file)?.f_type;
+    if !KEEPS_ROOM.contains(&(kind as u64)) {
+        return Ok(None);
+    }
+    let made = fallocate(file, FallocateFlags::empty(), 0, FRONT as u64).map_err(Error::from);
+    let mapped = made.and_then(|()| MemoryMappedFile::open_rw(path).map_err(Error::other));
+    if let Err(error) = &mapped {
+        tracing::info!(%error, "the journal is written as any file is");
+        file.set_len(0)?;
+    }
+    Ok(mapped.ok())
+}
