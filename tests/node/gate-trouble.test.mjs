@@ -217,6 +217,20 @@ test("a yes to running a command again with a wider wall is for the script as it
   assert.equal(git("remote").trim(), "other");
 });
 
+test("what a command is given as a secret is in no record, also where its words say it", limit, async (t) => {
+  const it = await serve(t);
+  const value = "wq7Zsecretparam2";
+  const params = { command: `echo $X_TOKEN ${value}; true`, env: { X_TOKEN: value } };
+  const { body } = await it.call("POST", "/actions", { action: "terminal.run", params });
+  assert.equal(body.outcome.status, "done");
+  const env = environment(it);
+  const record = execFileSync(process.env.WARD_BIN, ["ledger", "export"], { env, encoding: "utf8" });
+  assert.match(record, /echo \$X_TOKEN \[redacted\]; true/);
+  assert.ok(!record.includes(value), record);
+  const events = await it.call("GET", `/ledger?action=${body.id}`);
+  assert.ok(events.body.entries.length >= 3);
+});
+
 test("what could not be read again is refused, and the ledger stays whole", limit, async (t) => {
   const it = await serve(t);
   // Means something to the library that reads Ward's JSON, where it comes first.

@@ -1,6 +1,7 @@
 //! The path of an action, in one straight line: facts, policy, ledger, ask, permit, runtime,
 //! outcome.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -95,6 +96,16 @@ impl<S: Store> Inner<S> {
                 "A field of `params` has a name that cannot be written down and read again. Leave it out.",
             )
             .with("field", "params"));
+        }
+        if let Some(id) = &request.id
+            && matches!(self.redactor.redact_str(id), Cow::Owned(_))
+        {
+            // It is the name of what is written about the action, and could not be taken out of that.
+            return Err(Failure::new(
+                ErrorKind::InvalidParams,
+                "`id` has a secret in it. Choose another, or leave it out.",
+            )
+            .with("field", "id"));
         }
         let (workspace, book) = self.workspace_and_policy(request.workspace.as_deref())?;
         let mut kept = Kept {

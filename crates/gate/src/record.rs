@@ -15,7 +15,7 @@ use store::{Append, Expected, Json, Millis, NewEvent, Store, StoreError, StreamN
 use crate::gate::Inner;
 use crate::job::Job;
 use crate::ledger::{Data, EntryKind, NewEntry};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, hide};
 use crate::undo::Changed;
 
 /// The events of an action's stream.
@@ -90,7 +90,7 @@ impl<'a> Record<'a> {
             .word("mode", job.mode.as_str())
             .part("params", &params)
             .part("parents", &parents);
-        self.entry(EntryKind::Request, entry.entry());
+        self.entry(EntryKind::Request, entry.entry(&job.secrets));
         let event = redactor
             .draft()
             .word("action", job.name.as_str())
@@ -124,7 +124,7 @@ impl<'a> Record<'a> {
             .word("policy", policy.as_str())
             .part("rule", &rule)
             .word("verdict", decision.verdict.as_str());
-        self.entry(EntryKind::Decision, entry.entry());
+        self.entry(EntryKind::Decision, entry.entry(&self.job.secrets));
         // Who asked reads the events; the ledger is for people alone.
         let less;
         let told = match self.job.told(facts, decision.verdict) {
@@ -206,6 +206,10 @@ impl<'a> Record<'a> {
 
     pub(crate) fn entry(&mut self, kind: EntryKind, data: impl Into<Data>) {
         let job = self.job;
+        let mut data = data.into();
+        if let Data::Value(value) = &mut data {
+            hide(&job.secrets, value);
+        }
         self.entries.push(NewEntry {
             kind,
             at: self.at,
@@ -214,7 +218,7 @@ impl<'a> Record<'a> {
             session: job.session.clone(),
             workspace: Some(job.workspace.name.clone()),
             action_id: Some(job.id.clone()),
-            data: data.into(),
+            data,
         });
     }
 
@@ -249,7 +253,7 @@ impl<'a> Record<'a> {
             events: vec![NewEvent {
                 kind: kind.to_owned(),
                 at: self.at,
-                data: self.redactor.event(data, &[]),
+                data: self.redactor.event(data, &self.job.secrets),
             }],
         });
         Ok(())

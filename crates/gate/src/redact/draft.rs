@@ -304,14 +304,19 @@ impl<'a> Draft<'a> {
             .collect())
     }
 
-    /// As an entry of the ledger has it: without secrets, and no longer than it may be.
-    pub(crate) fn entry(mut self) -> Clean {
+    /// As an entry of the ledger has it: without secrets, also these, and no longer than it may be.
+    pub(crate) fn entry(mut self, secrets: &[String]) -> Clean {
         let redactor = self.redactor;
         // Many small parts can be much.
-        self.is_clean &= self.is_canonical && self.text.len() <= 2 * SMALL;
+        let is_short = self.text.len() <= 2 * SMALL;
+        self.is_clean &= self.is_canonical && is_short && secrets.is_empty();
         match self.close() {
             Ok(text) => Clean(text),
-            Err(value) => redactor.entry(value),
+            Err(mut value) => {
+                // Before it is cut: of a secret that is cut a part would stay.
+                hide(secrets, &mut value);
+                redactor.entry(value)
+            }
         }
     }
 
@@ -340,6 +345,7 @@ mod tests {
     /// The same by way of a tree, as it is defined.
     fn by_tree(redactor: &Redactor, fields: &Map<String, Value>) -> (String, Json) {
         let mut entry = Value::Object(fields.clone());
+        hide(&["hidden-one".to_owned()], &mut entry);
         redactor.clean(&mut entry);
         let mut text = String::new();
         text::push(&mut text, &entry);
@@ -398,13 +404,13 @@ mod tests {
             });
             let fields = fields.as_object().unwrap();
             let (entry, event) = by_tree(&redactor, fields);
-            prop_assert_eq!(draft().entry(), Clean(entry));
             let hidden = ["hidden-one".to_owned()];
+            prop_assert_eq!(draft().entry(&hidden), Clean(entry));
             let read = |json: &Json| serde_json::from_str::<Value>(json.as_str()).unwrap();
             prop_assert_eq!(read(&draft().event(&hidden)), read(&event));
             let raw = RawValue::from_string(Value::from(fields.clone()).to_string()).unwrap();
             let (entry, event) = by_tree(&redactor, json!({ "a": fields }).as_object().unwrap());
-            prop_assert_eq!(redactor.draft().raw("a", &raw).entry(), Clean(entry));
+            prop_assert_eq!(redactor.draft().raw("a", &raw).entry(&hidden), Clean(entry));
             prop_assert_eq!(read(&redactor.draft().raw("a", &raw).event(&hidden)), read(&event));
         }
     }
@@ -415,7 +421,7 @@ mod tests {
             json!({"$serde_json::private::RawValue": "zzz", "env": {"DB_PASS": "correcthorse"}});
         let redactor = redactor(&[]);
         let draft = || redactor.draft().part("a", &redactor.part(&value));
-        for text in [draft().entry().as_str(), draft().event(&[]).as_str()] {
+        for text in [draft().entry(&[]).as_str(), draft().event(&[]).as_str()] {
             assert!(text.contains(r#""DB_PASS":"[redacted]""#), "{text}");
             assert!(!text.contains("correcthorse"), "{text}");
         }

@@ -27,6 +27,9 @@ const WORDS: [&str; 18] = [
     "tokens",
 ];
 
+/// Names that have such a word without its beginning or its end.
+const GLUED: [&str; 1] = ["SSHPASS"];
+
 /// Names of the environment that look like a secret's and are none.
 const HARMLESS: [&str; 2] = ["SSH_AUTH_SOCK", "GPG_KEY"];
 
@@ -55,13 +58,19 @@ const SHORTEST: usize = 4;
 /// A user's name in a URL that is as long as this is a token.
 const TOKEN: usize = 20;
 
-/// Whether a name of the environment, or of a header, is one of a secret: one of its words is.
+/// Whether a name of the environment, or of a header, is one of a secret: one of its words is, or it
+/// ends as one does (`PGPASSWORD`).
 pub(super) fn is_secret_name(name: &str) -> bool {
+    let is_one_of = |known: &[&str], word: &str| known.iter().any(|k| k.eq_ignore_ascii_case(word));
     !HARMLESS.contains(&name)
-        && name
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .flat_map(words)
-            .any(|word| WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)))
+        && (is_secret_field(name)
+            || is_one_of(&GLUED, name)
+            // `MYSQL_PWD`; by itself it is where one is.
+            || name.len() > 4 && name.to_ascii_uppercase().ends_with("_PWD")
+            || name
+                .split(|c: char| !c.is_ascii_alphanumeric())
+                .flat_map(words)
+                .any(|word| is_one_of(&WORDS, word)))
 }
 
 /// The words of `apiKey`, `APIKey`, `APIKEY2`.
@@ -198,6 +207,12 @@ mod tests {
             "PROXY_AUTH",
             "GOOGLE_CREDENTIALS",
             "KEY2",
+            "PGPASSWORD",
+            "SSHPASS",
+            "MYSQL_PWD",
+            "NPM_AUTHTOKEN",
+            "AWSSECRETKEY",
+            "mysecret",
         ];
         let ordinary = [
             "PATH",
@@ -209,6 +224,9 @@ mod tests {
             "XAUTHORITY",
             "TOKENIZERS_PARALLELISM",
             "COMPASS_DIR",
+            "COMPASS",
+            "OLDPWD",
+            "_PWD",
             "",
             "_",
         ];
