@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, watch } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -130,8 +130,22 @@ test("an agent that may not look outside does not learn what is there", limit, a
     const events = hidden(await response.text()).replace(/"(content|duration_ms|approval_id|asked_at|at|expires_at|digest|id|pattern|text|version)":("[^"]*"|\d+)/g, "");
     return [told.status, told.body.kind, events];
   };
+  await symlink(join(it.home, "there"), join(it.home, "linked"));
+  const asked = { "fs.mkdir": (path) => ({ path }), "fs.move": (from) => ({ from, to: "x" }) };
+  for (const [action, params] of Object.entries(asked)) {
+    const made = async (name) => {
+      const path = join(it.home, name);
+      const id = `${action}-${name}`;
+      const told = await it.agent("POST", "/actions", { id, action, params: params(path), ask: "deny", wait: 30 });
+      const response = await fetch(`${it.url}/actions/${id}/events`, { headers: { authorization: `Bearer ${it.token}` } });
+      const facts = /^data: (.*"facts".*)$/m.exec(await response.text());
+      return [told.status, told.body.kind, JSON.stringify(JSON.parse(facts[1]).facts).replaceAll(path, "PATH")];
+    };
+    assert.deepEqual(await made("folder"), await made("missing"), action);
+  }
   for (const ask of ["deny", "wait"]) {
     const there = await look("there", { ask });
+    assert.deepEqual(await look("linked", { ask }), there);
     assert.deepEqual(await look("missing", { ask }), there);
     assert.deepEqual(await look("folder", { ask }), there);
   }

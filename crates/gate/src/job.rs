@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use policy::{Asked, Confinement, Decision, Grant, Place, Verb, Verdict, decide};
@@ -253,9 +253,19 @@ impl Job {
             return Cow::Borrowed(facts);
         }
         let mut facts = facts.clone();
-        for path in &mut facts.paths {
-            if !Path::new(&path.path).starts_with(&self.workspace.real) {
-                (path.kind, path.digest) = (None, None);
+        let is_outside = |path: &PathFact| !Path::new(&path.path).starts_with(&self.workspace.real);
+        if facts.paths.iter().any(is_outside) {
+            match self.asked_for() {
+                // The words it was asked with: where links lead, and what there is to be done where
+                // something is there already, it would learn otherwise.
+                Some(paths) => facts.paths = paths,
+                None => facts
+                    .paths
+                    .iter_mut()
+                    .filter(|path| is_outside(path))
+                    .for_each(|path| {
+                        (path.kind, path.digest) = (None, None);
+                    }),
             }
         }
         // They say what is in files, which it may have no leave to read.
@@ -268,22 +278,52 @@ impl Job {
     /// worth knowing.
     pub(crate) fn beyond(&self, failure: &mut Failure) -> Option<Facts> {
         let places = failure.details.remove(BEYOND)?;
+        let paths = places.as_array()?.iter().filter_map(Value::as_str);
+        let paths = paths.map(|path| self.unseen(path.to_owned()));
+        Some(Facts {
+            paths: paths.collect(),
+            ..Facts::default()
+        })
+    }
+
+    /// Whether it would touch what is outside the workspace.
+    pub(crate) fn is_beyond(&self, facts: &Facts) -> bool {
+        facts.paths.iter().any(|path| self.is_outside(path))
+    }
+
+    fn is_outside(&self, path: &PathFact) -> bool {
+        !Path::new(&path.path).starts_with(&self.workspace.real)
+    }
+
+    /// The paths that a file action names, by its words.
+    fn asked_for(&self) -> Option<Vec<PathFact>> {
+        if !self.name.as_str().starts_with("fs.") {
+            return None;
+        }
+        let named = ["path", "from", "to"].into_iter();
+        let named = named.filter_map(|field| self.params.get(field)?.as_str());
+        let paths: Vec<_> = named
+            .map(|given| {
+                let path = by_words(&self.workspace.real.join(given));
+                self.unseen(path.to_string_lossy().into_owned())
+            })
+            .collect();
+        (!paths.is_empty()).then_some(paths)
+    }
+
+    /// A place of which nothing is known but that it is asked for.
+    fn unseen(&self, path: String) -> PathFact {
         let access = match self.name {
             ActionName::FsDelete => Access::Delete,
             name if changes_files(name) => Access::Write,
             _ => Access::Read,
         };
-        let paths = places.as_array()?.iter().filter_map(Value::as_str);
-        let paths = paths.map(|path| PathFact {
-            path: path.to_owned(),
+        PathFact {
+            path,
             access,
             kind: None,
             digest: None,
-        });
-        Some(Facts {
-            paths: paths.collect(),
-            ..Facts::default()
-        })
+        }
     }
 
     /// Whether what it started goes on after its answer: a terminal or a background command.
@@ -292,6 +332,19 @@ impl Job {
             || (self.name == ActionName::TerminalRun
                 && self.params.get("background") == Some(&Value::Bool(true)))
     }
+}
+
+/// A path without `.` and `..`, whatever links there are.
+fn by_words(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 fn value_of<T: Serialize + ?Sized>(part: &T) -> Result<Value, Failure> {
