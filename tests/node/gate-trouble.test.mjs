@@ -217,6 +217,80 @@ test("a yes to running a command again with a wider wall is for the script as it
   assert.equal(git("remote").trim(), "other");
 });
 
+test("a yes to running a command again holds for the policy as it was, and asks no third time", limit, async (t) => {
+  const it = await embed(t);
+  const git = (...words) => execFileSync("git", ["-C", it.workspace, ...words], { encoding: "utf8" });
+  git("init", "-q");
+  const rules = join(it.home, ".config/ward/rules.toml");
+  const asks = "[[rules]]\nask = \"terminal.run\"\n";
+  await mkdir(join(it.home, ".config/ward"), { recursive: true });
+  await writeFile(rules, asks);
+  const running = it.execute("terminal.run", { command: "git remote add origin https://example.com/x.git" }, backend);
+  const next = (before) => it.until((said) => requested(said) && !before.includes(said.id));
+  const first = await next([]);
+  assert.equal(first.subject.about, "action");
+  await it.answer(first, "allow");
+  const again = await next([first.id]);
+  assert.equal(again.subject.about, "again");
+  await writeFile(rules, `${asks}[[rules]]\ndeny = "fs.read(never)"\n`);
+  await it.answer(again, "allow");
+  const anew = await next([first.id, again.id]);
+  assert.deepEqual(anew.subject, again.subject);
+  assert.notEqual(anew.digest, again.digest);
+  assert.match(anew.again.because, /Rules, roles or what is trusted have changed/);
+  assert.equal(git("remote"), "");
+  await it.answer(anew, "allow");
+  assert.equal((await running).exit_code, 0);
+  assert.equal(git("remote").trim(), "origin");
+});
+
+test("a yes to running a command again that comes after a restart is for what was shown, too", limit, async (t) => {
+  const at = await place(t);
+  const before = await embed(t, at);
+  const git = (...words) => execFileSync("git", ["-C", before.workspace, ...words], { encoding: "utf8" });
+  git("init", "-q");
+  const script = (word) => `#!/bin/sh\ngit remote add ${word} https://example.com/x.git\n`;
+  const note = join(before.workspace, "note.sh");
+  await writeFile(note, script("shown"), { mode: 0o755 });
+  const asking = before.execute("terminal.run", { command: "./note.sh" }, { id: "noted", ...backend });
+  asking.catch(() => {});
+  const asked = await before.until(requested);
+  assert.equal(asked.subject.about, "again");
+  before.child.kill("SIGKILL");
+  await before.exited;
+
+  const after = await embed(t, at);
+  const shown = await after.until(requested);
+  assert.equal(shown.id, asked.id);
+  await writeFile(note, script("other"));
+  await after.answer(shown, "allow");
+  const second = await after.until((said) => requested(said) && said.id !== asked.id);
+  assert.deepEqual(second.subject, asked.subject);
+  assert.notEqual(second.digest, asked.digest);
+  assert.match(second.again.because, /note\.sh/);
+  assert.equal(git("remote"), "");
+  await after.answer(second, "allow");
+  const outcome = await after.execute("terminal.run", { command: "./note.sh" }, { id: "noted", ...backend });
+  assert.equal(outcome.exit_code, 0);
+  assert.equal(git("remote").trim(), "other");
+});
+
+test("a folder that became a link after the question is not opened to the command", limit, async (t) => {
+  const it = await embed(t);
+  const outside = join(it.home, "outside");
+  const secret = join(it.home, "secret");
+  await mkdir(outside);
+  await mkdir(secret);
+  const running = it.execute("terminal.run", { command: `echo x > ${outside}/made` }, backend);
+  const asked = await it.until(requested);
+  assert.deepEqual(asked.subject.widen, [{ path: outside, access: "write" }]);
+  await rename(outside, `${outside}-before`);
+  await symlink(secret, outside);
+  await it.answer(asked, "allow");
+  await assert.rejects(running, refused({ kind: "changed" }));
+  assert.deepEqual(await readdir(secret), []);
+});
+
 test("what a command is given as a secret is in no record, also where its words say it", limit, async (t) => {
   const it = await serve(t);
   const value = "wq7Zsecretparam2";

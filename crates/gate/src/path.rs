@@ -29,6 +29,7 @@ use crate::record::{Record, rule_info, stream_of};
 use crate::redirected::redirected;
 use crate::request::{Request, new_id};
 use crate::runtime::{Permit, Runtime, Terms};
+use crate::wall::{Before, led_away};
 
 /// How often an action is decided anew because what it would touch keeps changing.
 pub(crate) const TRIES: usize = 8;
@@ -197,11 +198,8 @@ impl<S: Store> Inner<S> {
             Start::New(book) => Some(book),
             Start::Resumed(resumed) => {
                 widen = resumed.widen;
-                // Whether it runs again is answered about the scripts as they were.
-                if !widen.is_empty() {
-                    again = Some(resumed.answer.approval().facts.clone());
-                }
                 let before = Seen::new(resumed.answer.approval(), None, widen.len());
+                again = Before::of(resumed.answer.approval(), &before).map(Box::new);
                 seen = Some(Box::new(before));
                 Box::pin(self.answered(live, resumed.answer)).await?;
                 approved = Some(resumed.digest);
@@ -218,6 +216,17 @@ impl<S: Store> Inner<S> {
                 unseen,
                 expect: _,
             } = &decided;
+            if decision.verdict != Verdict::Deny
+                && let Some(before) = again.take()
+            {
+                // It was let run once, and is to run again; that may be another question by now.
+                approved = Some(digest.clone());
+                let asked = self.once_more(job, live, &decided, *before, &mut widen);
+                if let Some(book) = Box::pin(asked).await? {
+                    approved = Some(job.digest(facts, decision.mode, &book, &widen)?);
+                    continue;
+                }
+            }
             match decision.verdict {
                 Verdict::Deny => return Err(denied(decision)),
                 Verdict::Ask if approved.as_ref() == Some(digest) => {}
@@ -249,28 +258,29 @@ impl<S: Store> Inner<S> {
                 }
                 Verdict::Allow => {}
             }
-            if let Some(shown) = again.take()
-                && !Box::pin(self.names_the_same(job, facts, decision.mode, &shown)).await?
-            {
-                return Err(Failure::new(
-                    ErrorKind::Changed,
-                    "A file that the command names changed after the question whether it may run again. Look at it, then ask anew.",
-                ));
-            }
             if let Some(failure) = unseen {
                 return Err(failure.clone());
+            }
+            if let Some(path) = led_away(&widen) {
+                return Err(Failure::new(
+                    ErrorKind::Changed,
+                    format!(
+                        "{path}, for which the wall was to be opened, has become a link or is gone since it was asked about. The command was not run again. Look what is there, then ask anew."
+                    ),
+                ));
             }
             let done = match self.run(job, live, &decided, &widen).await {
                 Err(failure) if has_changed(&failure) => continue,
                 done => done?,
             };
-            match self
+            let Some(book) = self
                 .wall_hit(job, live, &decided, &done, &mut widen)
                 .await?
-            {
-                Some(answer) => approved = Some(answer),
-                None => return Ok(done),
-            }
+            else {
+                return Ok(done);
+            };
+            // The same once more with a wider wall is what the yes was about.
+            approved = Some(job.digest(facts, decision.mode, &book, &widen)?);
         }
         Err(Failure::new(
             ErrorKind::Changed,
@@ -383,18 +393,6 @@ impl<S: Store> Inner<S> {
         let mut facts = facts.clone();
         named.put_into(&mut facts);
         Ok(Some(facts))
-    }
-
-    /// Whether a command's words name the same files as when these facts were shown.
-    pub(crate) async fn names_the_same(
-        &self,
-        job: &Job,
-        facts: &Facts,
-        mode: Mode,
-        shown: &Facts,
-    ) -> Result<bool, Failure> {
-        let now = self.with_files(job, facts, mode).await?.unwrap_or_default();
-        Ok(Named::of(&now) == Named::of(shown))
     }
 
     /// Refuses what an agent asked for whose token was revoked since.

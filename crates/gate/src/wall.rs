@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use policy::{Verb, Verdict};
+use policy::{Decision, Verb, Verdict};
 use protocol::approval::{AnswerScope, Approval, Resolution, Subject};
 use protocol::facts::{Access, PathFact};
 use protocol::sandbox::{SandboxReport, StoppedAccess};
@@ -161,7 +161,8 @@ impl<S: Store> Inner<S> {
     }
 
     /// Looks whether a command failed at the wall, and asks whether to run it again with the wall
-    /// widened by exactly what stopped it. Answers the digest of that, where the answer is yes.
+    /// widened by exactly what stopped it. Where the answer is yes, the wall is, and the policy under
+    /// which it was asked is answered.
     pub(crate) async fn wall_hit(
         &self,
         job: &Arc<Job>,
@@ -169,7 +170,7 @@ impl<S: Store> Inner<S> {
         decided: &Decided,
         done: &Done,
         widen: &mut Vec<Widen>,
-    ) -> Result<Option<Digest>, Failure> {
+    ) -> Result<Option<Arc<Files>>, Failure> {
         // An editor's command has no wall that could be widened: it ends as it did.
         if job.runtime.is_some() {
             return Ok(None);
@@ -178,36 +179,30 @@ impl<S: Store> Inner<S> {
         if stopped.widen.is_empty() {
             return Ok(None);
         }
-        Box::pin(self.ask_to_widen(job, live, decided, stopped, widen)).await
+        Box::pin(self.ask_to_widen(job, live, decided, stopped, widen, None)).await
     }
 
     /// Asks whether the wall may be widened by what a command was stopped at, and the command run
-    /// again.
+    /// again; `seen` is what was answered before. It is widened where the answer is yes, and that is
+    /// still what would happen.
     async fn ask_to_widen(
         &self,
         job: &Arc<Job>,
         live: &Live,
         decided: &Decided,
-        stopped: Hit,
+        hit: Hit,
         widen: &mut Vec<Widen>,
-    ) -> Result<Option<Digest>, Failure> {
-        let Decided { book, .. } = decided;
-        let Hit {
-            widen: stopped,
-            wanted,
-        } = stopped;
-        let mut facts = facts_of(&stopped);
-        let grants = self.grants.current(&job.person);
-        let confinement = job.workspace.runtime.confinement();
-        let decision = job.decide(book, Verb::Wall, &facts, confinement, &grants)?;
+        mut seen: Option<Seen>,
+    ) -> Result<Option<Arc<Files>>, Failure> {
         let mut wider = widen.clone();
-        wider.extend(stopped.iter().cloned());
-        let mut seen: Option<Seen> = None;
+        wider.extend(hit.widen.iter().cloned());
         for _ in 0..TRIES {
-            // What runs again is what is in the scripts now, and the answer is about that too.
-            let named = self.with_files(job, &decided.facts, decision.mode).await?;
-            Named::of(&named.unwrap_or_default()).put_into(&mut facts);
-            let digest = job.digest(&facts, decision.mode, book, &wider)?;
+            let Again {
+                book,
+                facts,
+                decision,
+                digest,
+            } = self.again(job, &decided.facts, &hit, &wider).await?;
             let mut record = Record::of(job, &self.redactor, now());
             record.decision(&decision, &facts, &digest, &book.version);
             record
@@ -219,10 +214,10 @@ impl<S: Store> Inner<S> {
                 return Ok(None);
             }
             let subject = Subject::Again {
-                widen: stopped.clone(),
-                wanted: wanted.clone(),
+                widen: hit.widen.clone(),
+                wanted: hit.wanted.clone(),
             };
-            let again = seen.as_ref().map(|seen| {
+            let changed = seen.as_ref().map(|seen| {
                 let workspace = &job.workspace.real;
                 seen.again(&facts, decision.mode, &book.version, wider.len(), workspace)
             });
@@ -231,11 +226,11 @@ impl<S: Store> Inner<S> {
                     job,
                     Some(live),
                     subject,
-                    book,
+                    &book,
                     &facts,
                     &decision,
                     &digest,
-                    again,
+                    changed,
                 )
                 .await?;
             let version = Some(&book.version);
@@ -245,14 +240,78 @@ impl<S: Store> Inner<S> {
                 return Ok(None);
             }
             if self
-                .names_the_same(job, &decided.facts, decision.mode, &facts)
+                .fits(job, &decided.facts, &hit, &wider, &digest)
                 .await?
             {
                 *widen = wider;
-                return Ok(Some(digest));
+                return Ok(Some(book));
             }
         }
         Ok(None)
+    }
+
+    /// A yes that came after a restart: asks once more where running the command again is no longer
+    /// what it was about. Answers the policy that it was asked under, if it had to.
+    pub(crate) async fn once_more(
+        &self,
+        job: &Arc<Job>,
+        live: &Live,
+        decided: &Decided,
+        before: Before,
+        widen: &mut Vec<Widen>,
+    ) -> Result<Option<Arc<Files>>, Failure> {
+        let Before { hit, digest, seen } = before;
+        if self.fits(job, &decided.facts, &hit, widen, &digest).await? {
+            return Ok(None);
+        }
+        widen.retain(|known| !hit.widen.contains(known));
+        let seen = Some(seen);
+        let asked = self.ask_to_widen(job, live, decided, hit, widen, seen);
+        // What came of it the first time is known no more.
+        asked.await?.map(Some).ok_or_else(|| {
+            Failure::new(
+                protocol::ErrorKind::Denied,
+                "The command was not run again with a wider wall.",
+            )
+        })
+    }
+
+    /// Whether running a command again is still what a yes with this digest was about.
+    async fn fits(
+        &self,
+        job: &Job,
+        command: &Facts,
+        hit: &Hit,
+        wider: &[Widen],
+        digest: &Digest,
+    ) -> Result<bool, Failure> {
+        let now = self.again(job, command, hit, wider).await?;
+        Ok(now.digest == *digest)
+    }
+
+    /// The question as it would be asked now: what runs again is what is in the scripts now, under
+    /// the policy of now, and the answer is about that too.
+    async fn again(
+        &self,
+        job: &Job,
+        command: &Facts,
+        hit: &Hit,
+        wider: &[Widen],
+    ) -> Result<Again, Failure> {
+        let book = job.workspace.policy(&self.options.config)?;
+        let mut facts = facts_of(&hit.widen);
+        let grants = self.grants.current(&job.person);
+        let confinement = job.workspace.runtime.confinement();
+        let decision = job.decide(&book, Verb::Wall, &facts, confinement, &grants)?;
+        let named = self.with_files(job, command, decision.mode).await?;
+        Named::of(&named.unwrap_or_default()).put_into(&mut facts);
+        let digest = job.digest(&facts, decision.mode, &book, wider)?;
+        Ok(Again {
+            book,
+            facts,
+            decision,
+            digest,
+        })
     }
 
     /// What grants for single paths widen the wall by, from the start.
@@ -311,6 +370,56 @@ struct Hit {
     widen: Vec<Widen>,
     /// What it meant to make, where that is the folder.
     wanted: Vec<String>,
+}
+
+impl Hit {
+    /// What a question was about, if it was one of these.
+    fn of(subject: &Subject) -> Option<Self> {
+        match subject {
+            Subject::Again { widen, wanted } => Some(Self {
+                widen: widen.clone(),
+                wanted: wanted.clone(),
+            }),
+            Subject::Action | Subject::Host { .. } => None,
+        }
+    }
+}
+
+/// What was said yes to before a restart: that a command runs again.
+pub(crate) struct Before {
+    hit: Hit,
+    digest: Digest,
+    seen: Seen,
+}
+
+impl Before {
+    /// None where the question was another one.
+    pub(crate) fn of(approval: &Approval, seen: &Seen) -> Option<Self> {
+        Some(Self {
+            hit: Hit::of(&approval.subject)?,
+            digest: approval.digest.clone(),
+            seen: seen.clone(),
+        })
+    }
+}
+
+/// A question whether a command may run again.
+struct Again {
+    book: Arc<Files>,
+    facts: Facts,
+    decision: Decision,
+    digest: Digest,
+}
+
+/// A place that the wall is to be opened for and that leads elsewhere by now.
+pub(crate) fn led_away(widen: &[Widen]) -> Option<&str> {
+    let is_there = |path: &str| {
+        Path::new(path)
+            .canonicalize()
+            .is_ok_and(|real| real == Path::new(path))
+    };
+    let mut paths = widen.iter().map(|widen| widen.path.as_str());
+    paths.find(|path| !is_there(path))
 }
 
 /// What stopped a command that did not end well.
