@@ -152,6 +152,9 @@ async fn verify(client: &Client, json: bool) -> anyhow::Result<ExitCode> {
         for problem in &verdict.problems {
             writeln!(out, "  {}", printable(&problem.what))?;
         }
+        if verdict.more > 0 {
+            writeln!(out, "  and {} more that does not fit", verdict.more)?;
+        }
     }
     Ok(if verdict.ok {
         ExitCode::SUCCESS
