@@ -120,8 +120,9 @@ pub(crate) fn tokens() -> anyhow::Result<Tokens> {
 
 /// The token that commands of the first person use: the one in WARD_TOKEN, or their own.
 pub(crate) fn own_token() -> anyhow::Result<String> {
-    if let Ok(token) = std::env::var("WARD_TOKEN") {
-        return Ok(token);
+    match std::env::var("WARD_TOKEN") {
+        Ok(token) if !token.is_empty() => return Ok(token),
+        Ok(_) | Err(_) => {}
     }
     tokens()?;
     Tokens::own(&folders::config()?)?
