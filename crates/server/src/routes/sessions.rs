@@ -220,7 +220,7 @@ async fn answer<S: Store>(
         () = caller.gone(&app.tokens) => {
             return Err(HttpFailure::new(
                 ErrorKind::Unauthorized,
-                "Your token was revoked while you waited. What was asked for goes on.",
+                "Your token was revoked while you waited. What runs goes on to its end; for an agent nothing more is begun.",
             ));
         }
     }
