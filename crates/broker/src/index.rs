@@ -155,7 +155,7 @@ impl<S: Store> Index<S> {
             stream: self.stream.clone(),
             expected: Expected::Any,
             events: vec![NewEvent {
-                kind: "runtime".to_owned(),
+                kind: "runtime".into(),
                 at: gate::now(),
                 data: json!(entry).into(),
             }],

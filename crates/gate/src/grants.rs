@@ -108,7 +108,7 @@ impl Grants {
     /// What has to be written for new grants.
     pub(crate) fn making(&self, person: &str, infos: &[GrantInfo], at: Millis) -> Append {
         let events = infos.iter().map(|info| NewEvent {
-            kind: MADE.to_owned(),
+            kind: MADE.into(),
             at,
             data: json!({ "person": person, "grant": info }).into(),
         });
@@ -128,7 +128,7 @@ impl Grants {
     /// What has to be written for one that is revoked.
     pub(crate) fn revoking(&self, id: &str, at: Millis) -> Append {
         self.append(vec![NewEvent {
-            kind: REVOKED.to_owned(),
+            kind: REVOKED.into(),
             at,
             data: json!({ "id": id }).into(),
         }])

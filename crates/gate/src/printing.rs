@@ -162,7 +162,7 @@ impl<S: Store> Writer<S> {
             self.redactor.redact(&mut data);
             hide(&self.secrets, &mut data);
             NewEvent {
-                kind: kind.to_owned(),
+                kind: kind.into(),
                 at,
                 data: data.into(),
             }

@@ -239,25 +239,25 @@ impl<'a> Record<'a> {
         self.beside.push(append);
     }
 
-    fn event(&mut self, kind: &str, data: Json) {
+    fn event(&mut self, kind: &'static str, data: Json) {
         self.events.push(NewEvent {
-            kind: kind.to_owned(),
+            kind: kind.into(),
             at: self.at,
             data,
         });
     }
 
     /// The same of a value.
-    fn event_of(&mut self, kind: &str, data: Value) {
+    fn event_of(&mut self, kind: &'static str, data: Value) {
         self.event(kind, self.redactor.event(data, &self.job.secrets));
     }
 
-    fn inbox(&mut self, kind: &str, data: Value) -> Result<(), StoreError> {
+    fn inbox(&mut self, kind: &'static str, data: Value) -> Result<(), StoreError> {
         self.beside.push(Append {
             stream: inbox_of(&self.job.person)?,
             expected: Expected::Any,
             events: vec![NewEvent {
-                kind: kind.to_owned(),
+                kind: kind.into(),
                 at: self.at,
                 data: self.redactor.event(data, &self.job.secrets),
             }],

@@ -118,7 +118,7 @@ impl<S: Store> Inner<S> {
             grants: Vec::new(),
         };
         let event = || NewEvent {
-            kind: events::ANSWERED.to_owned(),
+            kind: events::ANSWERED.into(),
             at: now(),
             data: json!(resolved).into(),
         };
@@ -164,7 +164,7 @@ impl<S: Store> Inner<S> {
             stream: stream_of(&lost.action_id)?,
             expected: Expected::Any,
             events: vec![NewEvent {
-                kind: events::ENDED.to_owned(),
+                kind: events::ENDED.into(),
                 at: now(),
                 data: data.into(),
             }],

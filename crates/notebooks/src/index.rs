@@ -64,7 +64,7 @@ impl Line {
             stream: name("notebooks")?,
             expected: Expected::Any,
             events: vec![NewEvent {
-                kind: self.kind().to_owned(),
+                kind: self.kind().into(),
                 at: gate::now(),
                 data: json!(self).into(),
             }],

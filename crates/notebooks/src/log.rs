@@ -108,7 +108,7 @@ impl<S: Store> Log<S> {
             stream: self.snapshot(base)?,
             expected: Expected::Any,
             events: vec![NewEvent {
-                kind: "notebook.snapshot".to_owned(),
+                kind: "notebook.snapshot".into(),
                 at: gate::now(),
                 data: Json::from_text(text),
             }],
@@ -190,7 +190,7 @@ impl<S: Store> Log<S> {
 pub(crate) fn written(recorded: &Recorded) -> Result<NewEvent, Failure> {
     let text = serde_json::to_string(recorded).map_err(|error| unreadable(&error))?;
     Ok(NewEvent {
-        kind: recorded.event.kind().to_owned(),
+        kind: recorded.event.kind().into(),
         at: recorded.at,
         data: Json::from_text(text),
     })
@@ -205,7 +205,7 @@ pub(crate) fn recorded(event: Event) -> Result<Recorded, Failure> {
 pub(crate) fn told(event: &Recorded, seq: Seq) -> Event {
     Event {
         seq,
-        kind: event.event.kind().to_owned(),
+        kind: event.event.kind().into(),
         at: event.at,
         data: json!(event),
     }

@@ -285,7 +285,7 @@ impl<S: Store> Inner<S> {
         let at = now();
         let new = |event: &SessionEvent| {
             Ok(NewEvent {
-                kind: event.kind().to_owned(),
+                kind: event.kind().into(),
                 at,
                 data: self.clean(event)?,
             })
@@ -312,7 +312,7 @@ impl<S: Store> Inner<S> {
 
 fn kept(entry: &Entry) -> Result<NewEvent, Failure> {
     Ok(NewEvent {
-        kind: "history".to_owned(),
+        kind: "history".into(),
         at: now(),
         data: json(entry)?,
     })
@@ -323,7 +323,7 @@ fn index(listed: &Listed) -> Result<Append, Failure> {
         stream: stream(INDEX).map_err(unwritten)?,
         expected: Expected::Any,
         events: vec![NewEvent {
-            kind: "session".to_owned(),
+            kind: "session".into(),
             at: now(),
             data: json(listed)?,
         }],

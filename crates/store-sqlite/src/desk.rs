@@ -124,7 +124,7 @@ impl Lately {
 }
 
 fn told<T: Found>(seq: Seq, event: &NewEvent) -> Result<T, StoreError> {
-    T::of(seq, event.at, event.kind.clone(), event.data.as_str())
+    T::of(seq, event.at, event.kind.to_string(), event.data.as_str())
         .map_err(|error| StoreError::Failed(format!("event {seq} cannot be read: {error}")))
 }
 

@@ -214,7 +214,7 @@ impl<'a> Bytes<'a> {
     fn event(&mut self) -> Option<NewEvent> {
         Some(NewEvent {
             at: Millis(self.u64()?),
-            kind: self.text()?,
+            kind: self.text()?.into(),
             data: Json::from_text(self.text()?),
         })
     }
@@ -269,7 +269,7 @@ mod tests {
         let event = |data: &&str| NewEvent {
             kind: "happened".into(),
             at: Millis(7),
-            data: Json::from_text((*data).to_owned()),
+            data: Json::from_text(*data),
         };
         Arc::new(Placed {
             stream: StreamName::new(stream).unwrap(),

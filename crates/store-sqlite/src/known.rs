@@ -187,7 +187,7 @@ mod tests {
 
         fn append(&mut self, stream: &StreamName) {
             let event = NewEvent {
-                kind: "happened".to_owned(),
+                kind: "happened".into(),
                 at: Millis(1),
                 data: Json::from_text("1".to_owned()),
             };

@@ -5,6 +5,8 @@
 //! costs as much as many bytes. A stream of its own kind, as the ledger, has a row for every event,
 //! so that anybody can look at them with SQLite's own tools.
 
+use std::fmt::Write as _;
+
 use rusqlite::types::Type;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row};
 use serde_json::value::RawValue;
@@ -96,7 +98,7 @@ impl<'a> Rows<'a> {
             seq,
             None::<i64>,
             event.at.0 as i64,
-            &event.kind,
+            &*event.kind,
             event.data.as_str(),
         ))?;
         Ok(())
@@ -112,10 +114,13 @@ fn size(event: &NewEvent) -> usize {
 fn push(row: &mut String, before: char, event: &NewEvent) {
     row.push(before);
     row.push('[');
-    row.push_str(&event.at.0.to_string());
-    row.push(',');
-    row.push_str(&serde_json::Value::from(event.kind.as_str()).to_string());
-    row.push(',');
+    // Writing to a String cannot fail.
+    let _ = write!(row, "{},", event.at.0);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    match event.kind.bytes().all(is_plain) {
+        true => drop(write!(row, "\"{}\",", event.kind)),
+        false => drop(write!(row, "{},", serde_json::Value::from(&*event.kind))),
+    }
     row.push_str(event.data.as_str());
     row.push(']');
 }

@@ -37,7 +37,7 @@ fn event(seq: u64, number: u64) -> Event {
     let NewEvent { kind, at, data } = happened(number);
     Event {
         seq: Seq::new(seq),
-        kind,
+        kind: kind.into_owned(),
         at,
         data: serde_json::from_str(data.as_str()).unwrap(),
     }
@@ -379,7 +379,7 @@ async fn events_that_lie_in_one_row_are_found_from_any_place_and_from_the_end() 
         .zip(&all)
         .map(|(seq, event)| Event {
             seq: Seq::new(seq),
-            kind: event.kind.clone(),
+            kind: event.kind.to_string(),
             at: event.at,
             data: serde_json::from_str(event.data.as_str()).unwrap(),
         })

@@ -1,5 +1,8 @@
 //! An event: something that happened, as it was written.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,7 +17,7 @@ pub struct Millis(pub u64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
     /// What kind of thing happened, such as `ward.started`.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// When, by the clock of whoever appends it.
     pub at: Millis,
     /// What is to be known about it.
@@ -24,13 +27,19 @@ pub struct NewEvent {
 /// JSON as text, made where it is known and written as it is: the one who writes for all does not
 /// have to make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Json(String);
+pub struct Json(Arc<str>);
 
 impl Json {
     /// Takes the word of whoever made it that this is JSON.
     #[must_use]
-    pub fn from_text(text: String) -> Self {
-        Self(text)
+    pub fn from_text(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The same, to be kept elsewhere too.
+    #[must_use]
+    pub fn text(&self) -> Arc<str> {
+        Arc::clone(&self.0)
     }
 
     /// As it is written.
@@ -43,7 +52,11 @@ impl Json {
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
         // Through `Display` it is more work.
-        Self(serde_json::to_string(&value).unwrap_or_else(|_| value.to_string()))
+        Self(
+            serde_json::to_string(&value)
+                .unwrap_or_else(|_| value.to_string())
+                .into(),
+        )
     }
 }
 

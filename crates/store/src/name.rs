@@ -1,11 +1,13 @@
 //! The name of a stream.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The name of a stream, such as `ward` or `session/4f2a`: letters, digits and `.`, `_`, `-`, with
-/// `/` between parts. It is safe to show, to log and to put into a path of a URL.
+/// `/` between parts. It is safe to show, to log and to put into a path of a URL; a clone is the same
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamName(String);
+pub struct StreamName(Arc<str>);
 
 /// Why a name cannot be a stream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +22,7 @@ impl StreamName {
     pub const MAX: usize = 200;
 
     /// The name, if it can be one.
-    pub fn new(name: impl Into<String>) -> Result<Self, BadStreamName> {
+    pub fn new(name: impl Into<Arc<str>>) -> Result<Self, BadStreamName> {
         let name = name.into();
         let good_part = |part: &str| {
             !part.is_empty()

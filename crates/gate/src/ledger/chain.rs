@@ -119,7 +119,7 @@ impl Prepared {
         text.push_str(hash.as_str());
         text.push_str("\"}");
         let event = NewEvent {
-            kind: self.kind.as_str().to_owned(),
+            kind: self.kind.as_str().into(),
             at: self.at,
             data: Json::from_text(text),
         };

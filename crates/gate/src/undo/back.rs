@@ -351,7 +351,7 @@ impl Note<'_> {
         gate: &Inner<S>,
         kind: EntryKind,
         data: Value,
-        event: &str,
+        event: &'static str,
         mut told: Value,
     ) -> Result<(), StoreError> {
         let at = now();
@@ -373,7 +373,7 @@ impl Note<'_> {
                 _ => Expected::Any,
             },
             events: vec![NewEvent {
-                kind: event.to_owned(),
+                kind: event.into(),
                 at,
                 data: told.into(),
             }],

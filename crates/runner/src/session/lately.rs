@@ -4,6 +4,7 @@
 //! It has a bound, and nobody is waited for: what a slow reader has not taken by then it finds in the
 //! store.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +25,7 @@ pub struct Written {
     /// Its number.
     pub seq: Seq,
     /// Its kind.
-    pub kind: Arc<str>,
+    pub kind: Cow<'static, str>,
     /// What is to be known about it, as JSON of one line.
     pub data: Arc<str>,
 }
@@ -45,12 +46,12 @@ struct Kept {
 }
 
 /// What is to be kept of an append, once it is written.
-pub(crate) struct Fresh(Vec<(Arc<str>, Arc<str>)>);
+pub(crate) struct Fresh(Vec<(Cow<'static, str>, Arc<str>)>);
 
 impl Fresh {
     pub(crate) fn of(append: &Append) -> Self {
         let events = append.events.iter();
-        let fresh = events.map(|event| (event.kind.as_str().into(), event.data.as_str().into()));
+        let fresh = events.map(|event| (event.kind.clone(), event.data.text()));
         Self(fresh.collect())
     }
 }
@@ -178,9 +179,9 @@ mod tests {
 
     fn fresh(data: &[&str]) -> Fresh {
         let new = |data: &&str| NewEvent {
-            kind: "text.delta".to_owned(),
+            kind: "text.delta".into(),
             at: Millis(0),
-            data: Json::from_text((*data).to_owned()),
+            data: Json::from_text(*data),
         };
         Fresh::of(&Append {
             stream: StreamName::new("session/1").unwrap(),

@@ -224,7 +224,7 @@ impl Ward {
     /// Writes events to a stream, as the gate would.
     pub(crate) async fn write(&self, stream: &str, events: Vec<(&str, Value)>) {
         let events = events.into_iter().map(|(kind, data)| NewEvent {
-            kind: kind.into(),
+            kind: kind.to_owned().into(),
             at: Millis(1),
             data: data.into(),
         });

@@ -211,12 +211,16 @@ fn asked_to_end(until_stdin_ends: bool) -> anyhow::Result<impl Future<Output = (
 }
 
 /// Writes what happens to Ward itself to its own stream.
-async fn record(store: &SqliteStore, kind: &str, data: serde_json::Value) -> anyhow::Result<()> {
+async fn record(
+    store: &SqliteStore,
+    kind: &'static str,
+    data: serde_json::Value,
+) -> anyhow::Result<()> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let event = NewEvent {
-        kind: kind.to_owned(),
+        kind: kind.into(),
         at: Millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
         data: data.into(),
     };
