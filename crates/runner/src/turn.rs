@@ -2,14 +2,16 @@
 
 use std::task::Poll;
 
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::StreamExt as _;
 use protocol::session::{SessionEvent, TextDelta, ToolCalled, TurnStarted, Usage};
 use protocol::{ErrorKind, Failure};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Means};
-use crate::provider::{Delta, Message, ToolCall, ToolChoice, Turn, TurnRequest};
+use crate::provider::{
+    Delta, Deltas, Message, ProviderError, ToolCall, ToolChoice, Turn, TurnRequest,
+};
 use crate::runner::Inner;
 use crate::session::Session;
 
@@ -52,11 +54,11 @@ impl<S: Store> Inner<S> {
         };
         let mut deltas = agent.resolved.provider.turn(request, cancel.clone());
         loop {
-            let mut next = deltas.next().now_or_never();
+            let mut next = there_already(&mut deltas).await;
             if next.is_none() && !told.events.is_empty() {
                 // What came in one piece is handed over bit by bit, by a task that has to get its turn.
                 behind_the_others().await;
-                next = deltas.next().now_or_never();
+                next = there_already(&mut deltas).await;
             }
             let next = match next {
                 Some(next) => next,
@@ -151,6 +153,15 @@ impl Telling {
                     if delta.text.len() > TOGETHER
             )
     }
+}
+
+/// What comes next, if it is there; whoever asks is woken when it comes.
+async fn there_already(deltas: &mut Deltas) -> Option<Option<Result<Delta, ProviderError>>> {
+    std::future::poll_fn(|context| match deltas.poll_next_unpin(context) {
+        Poll::Ready(next) => Poll::Ready(Some(next)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// Lets every task that can go on do so first. Unlike Tokio's own `yield_now` it does not have the

@@ -25,7 +25,7 @@ pub(super) use failure::Fault;
 use super::{Delta, Deltas, Provider, ProviderError, TurnRequest, Wire};
 
 /// One language, for one turn.
-pub(super) trait Reader: Send + Sized + 'static {
+pub(super) trait Reader: Send + Sized + Unpin + 'static {
     /// A reader for the answer to this request, to whoever is called `provider`.
     fn new(provider: &str, request: &TurnRequest) -> Self;
 

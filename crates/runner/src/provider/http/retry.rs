@@ -1,11 +1,14 @@
 //! A turn: attempts, until one answers or there is no use in trying again.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use sse_stream::Sse;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::attempt::{Answer, Asking};
 use super::{Call, Endpoint, Reader};
@@ -63,17 +66,24 @@ fn chance() -> f64 {
 
 /// What is under way between two deltas.
 enum State<R> {
-    /// The attempt of this number comes after this wait.
-    Ask(u32, Duration),
+    /// The attempt of this number.
+    Ask(u32, Attempt),
     Read(u32, Answer, R),
     Over,
 }
 
+/// An attempt, until it is answered.
+type Attempt = Pin<Box<dyn Future<Output = Result<Answer, ProviderError>> + Send>>;
+
+/// The deltas of one turn, as a stream that is written out: it is asked for each word anew, and what
+/// is awaited in its place would be made anew each time.
 struct Attempts<R> {
-    asking: Asking,
+    asking: Arc<Asking>,
     cancel: CancellationToken,
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     state: State<R>,
-    /// Read, and not passed on yet.
+    /// What an event meant, and what of that is not passed on yet.
+    out: Vec<Delta>,
     ready: VecDeque<Delta>,
     passed_on: bool,
 }
@@ -85,53 +95,70 @@ pub(super) fn turn<R: Reader>(
     request: TurnRequest,
     cancel: CancellationToken,
 ) -> Deltas {
+    let asking = Arc::new(Asking::new(endpoint, call, request));
     let attempts = Attempts::<R> {
-        asking: Asking::new(endpoint, call, request),
+        state: State::Ask(0, attempt(&asking, Duration::ZERO)),
+        asking,
+        cancelled: Box::pin(cancel.clone().cancelled_owned()),
         cancel,
-        state: State::Ask(0, Duration::ZERO),
+        out: Vec::new(),
         ready: VecDeque::new(),
         passed_on: false,
     };
-    futures_util::stream::unfold(attempts, |mut attempts| async move {
-        let delta = attempts.next().await?;
-        Some((delta, attempts))
-    })
-    .boxed()
+    attempts.boxed()
 }
 
-impl<R: Reader> Attempts<R> {
-    async fn next(&mut self) -> Option<Result<Delta, ProviderError>> {
+/// One attempt, after a wait.
+fn attempt(asking: &Arc<Asking>, wait: Duration) -> Attempt {
+    let asking = Arc::clone(asking);
+    Box::pin(async move {
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        asking.ask().await
+    })
+}
+
+impl<R: Reader> Stream for Attempts<R> {
+    type Item = Result<Delta, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
         loop {
-            if self.cancel.is_cancelled() && !matches!(self.state, State::Over) {
-                return Some(Err(self.fail(ProviderError::Cancelled)));
+            if this.cancel.is_cancelled() && !matches!(this.state, State::Over) {
+                return Poll::Ready(Some(Err(this.fail(ProviderError::Cancelled))));
             }
-            if let Some(delta) = self.ready.pop_front() {
-                self.passed_on |= !matches!(delta, Delta::Used(_));
-                return Some(Ok(delta));
+            if let Some(delta) = this.ready.pop_front() {
+                this.passed_on |= !matches!(delta, Delta::Used(_));
+                return Poll::Ready(Some(Ok(delta)));
             }
-            if matches!(self.state, State::Over) {
-                return None;
-            }
-            let cancel = self.cancel.clone();
-            let step = tokio::select! {
-                biased;
-                () = cancel.cancelled() => Err(ProviderError::Cancelled),
-                step = self.step() => step,
+            let step = match this.poll_step(cx) {
+                Poll::Ready(Some(step)) => step,
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => {
+                    ready!(this.cancelled.as_mut().poll(cx));
+                    Err(ProviderError::Cancelled)
+                }
             };
             if let Err(error) = step {
-                let attempt = match &self.state {
+                let attempted = match &this.state {
                     State::Ask(attempt, _) | State::Read(attempt, ..) => *attempt,
-                    State::Over => return Some(Err(self.fail(error))),
+                    State::Over => return Poll::Ready(Some(Err(this.fail(error)))),
                 };
-                match self.asking.endpoint.retries().wait(attempt + 1, &error) {
-                    Some(wait) if !self.passed_on => self.state = State::Ask(attempt + 1, wait),
-                    _ => return Some(Err(self.fail(error))),
+                let retries = this.asking.endpoint.retries();
+                match retries.wait(attempted + 1, &error) {
+                    Some(wait) if !this.passed_on => {
+                        this.state = State::Ask(attempted + 1, attempt(&this.asking, wait));
+                    }
+                    _ => return Poll::Ready(Some(Err(this.fail(error)))),
                 }
-                self.ready.clear();
+                this.ready.clear();
             }
         }
     }
+}
 
+impl<R: Reader> Attempts<R> {
     /// Ends it, and with it the connection.
     fn fail(&mut self, error: ProviderError) -> ProviderError {
         self.state = State::Over;
@@ -139,49 +166,44 @@ impl<R: Reader> Attempts<R> {
         error
     }
 
-    async fn step(&mut self) -> Result<(), ProviderError> {
-        match &mut self.state {
-            State::Over => Ok(()),
-            State::Ask(attempt, wait) => {
+    /// An answer that begins, or an event of it; none where it is over.
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(), ProviderError>>> {
+        let step = match &mut self.state {
+            State::Over => return Poll::Ready(None),
+            State::Ask(attempt, answer) => {
                 let attempt = *attempt;
-                tokio::time::sleep(*wait).await;
-                let answer = self.asking.ask().await?;
-                let reader = R::new(self.asking.endpoint.name(), &self.asking.request);
-                self.state = State::Read(attempt, answer, reader);
-                Ok(())
+                ready!(answer.as_mut().poll(cx)).map(|answer| {
+                    let reader = R::new(self.asking.endpoint.name(), &self.asking.request);
+                    self.state = State::Read(attempt, answer, reader);
+                })
             }
             State::Read(_, answer, reader) => {
-                let event = answer.next().await.transpose()?;
-                let mut out = Vec::new();
-                let fault = |fault: super::Fault| fault.into_error(&self.asking.endpoint);
-                let over = match event {
-                    Some(Sse { event, data, .. }) => {
-                        if let Some(data) = data {
-                            let name = event.as_deref().unwrap_or_default();
-                            reader.event(name, &data, &mut out).map_err(fault)?;
-                        }
-                        reader.is_complete()
-                    }
-                    None => true,
-                };
-                self.ready.extend(out);
-                if over { self.end() } else { Ok(()) }
+                let event = ready!(answer.as_mut().poll_next(cx));
+                let over = read(&self.asking.endpoint, event, reader, &mut self.out);
+                self.ready.extend(self.out.drain(..));
+                match over {
+                    Ok(true) => self.end(),
+                    Ok(false) => Ok(()),
+                    Err(error) => Err(error),
+                }
             }
-        }
+        };
+        Poll::Ready(Some(step))
     }
 
     fn end(&mut self) -> Result<(), ProviderError> {
-        let State::Read(attempt, answer, reader) = std::mem::replace(&mut self.state, State::Over)
+        let State::Read(attempted, answer, reader) =
+            std::mem::replace(&mut self.state, State::Over)
         else {
             return Ok(());
         };
-        let mut out = Vec::new();
-        if let Err(fault) = reader.end(&mut out) {
+        if let Err(fault) = reader.end(&mut self.out) {
             // It counts as an attempt like any other.
-            self.state = State::Ask(attempt, Duration::ZERO);
+            self.out.clear();
+            self.state = State::Ask(attempted, attempt(&self.asking, Duration::ZERO));
             return Err(fault.into_error(&self.asking.endpoint));
         }
-        self.ready.extend(out);
+        self.ready.extend(self.out.drain(..));
         // A connection that was read to its end can be used again.
         tokio::spawn(tokio::time::timeout(
             Duration::from_millis(500),
@@ -189,4 +211,22 @@ impl<R: Reader> Attempts<R> {
         ));
         Ok(())
     }
+}
+
+/// Reads an event, or the end of the connection; whether the answer is over with that.
+fn read<R: Reader>(
+    endpoint: &Endpoint,
+    event: Option<Result<Sse, ProviderError>>,
+    reader: &mut R,
+    out: &mut Vec<Delta>,
+) -> Result<bool, ProviderError> {
+    let Some(Sse { event, data, .. }) = event.transpose()? else {
+        return Ok(true);
+    };
+    if let Some(data) = data {
+        let name = event.as_deref().unwrap_or_default();
+        let read = reader.event(name, &data, out);
+        read.map_err(|fault| fault.into_error(endpoint))?;
+    }
+    Ok(reader.is_complete())
 }
