@@ -160,11 +160,9 @@ impl<'a> Record<'a> {
         }
         self.inbox(events::ASKED, told.clone())?;
         told["facts"] = json!(self.job.told(&approval.facts, Verdict::Ask));
-        if self.job.is_beyond(&approval.facts)
-            && let Some(told) = told.as_object_mut()
-        {
+        if self.job.actor.starts_with("agent:") && self.job.is_beyond(&approval.facts) {
             // They name where links lead, which who asks may not know.
-            told.remove("questions");
+            told["questions"] = json!([]);
         }
         self.event_of(events::ASKED, told);
         Ok(())
