@@ -202,17 +202,18 @@ impl Usage {
     /// All that was read and written.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.input + self.output + self.cache_read + self.cache_write
+        let all = [self.input, self.output, self.cache_read, self.cache_write];
+        all.into_iter().fold(0, u64::saturating_add)
     }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, more: Self) {
-        self.input += more.input;
-        self.output += more.output;
-        self.cache_read += more.cache_read;
-        self.cache_write += more.cache_write;
-        self.reasoning += more.reasoning;
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
+        self.cache_read = self.cache_read.saturating_add(more.cache_read);
+        self.cache_write = self.cache_write.saturating_add(more.cache_write);
+        self.reasoning = self.reasoning.saturating_add(more.reasoning);
     }
 }
 
