@@ -7,9 +7,10 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
+use serde_json::Value;
 use sse_stream::Sse;
 
-use super::{Call, Endpoint, events, failure};
+use super::{Call, Endpoint, Fault, events, failure};
 use crate::provider::{Patience, ProviderError, TurnRequest};
 
 /// How much of a refusal is read.
@@ -73,6 +74,9 @@ impl Asking {
         if response.status() != StatusCode::OK {
             return Err(self.refused(response).await);
         }
+        if let Some(kind) = no_stream(&response) {
+            return Err(self.no_events(response, &kind).await);
+        }
         let bytes = Box::pin(response.bytes_stream());
         Ok(Box::pin(events::events(
             provider(),
@@ -84,19 +88,51 @@ impl Asking {
     async fn refused(&self, response: reqwest::Response) -> ProviderError {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        let mut body = Vec::new();
-        let mut bytes = Box::pin(response.bytes_stream());
-        let read = async {
-            while let Some(Ok(piece)) = bytes.next().await {
-                body.extend_from_slice(&piece);
-                if body.len() > LARGEST_REFUSAL {
-                    break;
-                }
-            }
-        };
-        // Whatever came of it will do: the status is known already.
-        let _ = tokio::time::timeout(Duration::from_secs(5), read).await;
-        let body = String::from_utf8_lossy(&body);
+        let body = all(response).await;
         failure::refused(&self.endpoint, &self.request.model, status, &headers, &body)
     }
+
+    /// A page or an object where events were asked for: whoever stands in between answers so.
+    async fn no_events(&self, response: reqwest::Response, kind: &str) -> ProviderError {
+        let body = all(response).await;
+        match serde_json::from_str::<Value>(&body) {
+            Ok(body) if !body["error"].is_null() => {
+                Fault::told(&body["error"]).into_error(&self.endpoint)
+            }
+            Ok(_) | Err(_) => ProviderError::BadStream {
+                provider: self.endpoint.name().to_owned(),
+                why: format!(
+                    "it answered with {kind} where a stream of events was asked for; is {} its address",
+                    self.endpoint.base()
+                ),
+            },
+        }
+    }
+}
+
+/// What an answer says it is, where that is no stream of events.
+fn no_stream(response: &reqwest::Response) -> Option<String> {
+    let kind = response.headers().get("content-type")?.to_str().ok()?;
+    let kind = kind.split(';').next().unwrap_or(kind).trim();
+    let is_other = ["application/json", "text/html"]
+        .iter()
+        .any(|other| kind.eq_ignore_ascii_case(other));
+    is_other.then(|| kind.to_owned())
+}
+
+/// A short body, or its beginning.
+async fn all(response: reqwest::Response) -> String {
+    let mut body = Vec::new();
+    let mut bytes = Box::pin(response.bytes_stream());
+    let read = async {
+        while let Some(Ok(piece)) = bytes.next().await {
+            body.extend_from_slice(&piece);
+            if body.len() > LARGEST_REFUSAL {
+                break;
+            }
+        }
+    };
+    // Whatever came of it will do: the status is known already.
+    let _ = tokio::time::timeout(Duration::from_secs(5), read).await;
+    String::from_utf8_lossy(&body).into_owned()
 }

@@ -65,11 +65,22 @@ impl Fault {
             },
             Self::Unreadable(why) => ProviderError::BadStream { provider, why },
             Self::Said { code, said } => {
-                known(endpoint, 200, &code, &said, None).unwrap_or(ProviderError::InStream {
-                    provider,
-                    said: match code.is_empty() {
-                        true => said,
-                        false => format!("{said} ({code})"),
+                // Some say it with the status that it would have been.
+                let mut words = code.split(' ').filter_map(|word| word.parse().ok());
+                let status = words.find(|status| (400..600).contains(status));
+                let known = known(endpoint, status.unwrap_or(200), &code, &said, None);
+                known.unwrap_or_else(|| match status {
+                    Some(status @ 400..500) => ProviderError::BadRequest {
+                        provider,
+                        status,
+                        said,
+                    },
+                    Some(_) | None => ProviderError::InStream {
+                        provider,
+                        said: match code.is_empty() {
+                            true => said,
+                            false => format!("{said} ({code})"),
+                        },
                     },
                 })
             }
