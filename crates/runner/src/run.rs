@@ -92,6 +92,8 @@ impl<S: Store> Inner<S> {
             if let Some(stop) = stop {
                 return Ok(stop);
             }
+            // Counted from now on: others may work below the same agent at the same time.
+            let asking = Asking::of(session);
             self.take_queued(session).await?;
             // Before the model has to refuse: what it read will be read again, and more.
             let fills = |most: u64| record.progress.read > most / 10 * 8;
@@ -174,6 +176,7 @@ impl<S: Store> Inner<S> {
             }
             let stop = turn.stop.clone();
             self.keep_turn(session, &agent, turn, rest).await?;
+            drop(asking);
             let open = self.open_calls(session).await?;
             if !open.is_empty() {
                 if !matches!(stop, Stop::ToolUse | Stop::EndTurn | Stop::Other(_)) {
@@ -187,6 +190,8 @@ impl<S: Store> Inner<S> {
             }
             (again, shorter) = (0, 0);
             match stop {
+                // It waits for what comes of no call.
+                Stop::ToolUse if open.is_empty() => return Ok(StopReason::Done),
                 Stop::ToolUse | Stop::Paused => {}
                 Stop::EndTurn | Stop::Other(_) if !open.is_empty() => {}
                 Stop::EndTurn | Stop::Other(_) => return Ok(StopReason::Done),
@@ -500,7 +505,7 @@ fn goes_on(stop: StopReason, session: &Session) -> bool {
 fn reached(limits: &Limits, progress: &Progress) -> Option<StopReason> {
     let is = |limit: Option<u64>, used: u64| limit.is_some_and(|most| used >= most);
     let worked = limits.seconds.map(|seconds| seconds.saturating_mul(1000));
-    if is(limits.turns, progress.turns) || progress.has_had_turns() {
+    if is(limits.turns, progress.turns) || progress.has_had_turns(0) {
         Some(StopReason::TurnLimit)
     } else if let Some(stop) = used_up(limits, progress) {
         Some(stop)
@@ -526,13 +531,37 @@ pub(crate) fn used_up(limits: &Limits, progress: &Progress) -> Option<StopReason
     }
 }
 
+/// A turn that the model is asked for now, and that is not counted yet.
+struct Asking<'a>(&'a Session);
+
+impl<'a> Asking<'a> {
+    fn of(session: &'a Session) -> Self {
+        each_above(session, Session::asks_below);
+        Self(session)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        each_above(self.0, Session::asked_it_below);
+    }
+}
+
+fn each_above(session: &Session, each: fn(&Session)) {
+    let mut above = session.above.as_ref();
+    while let Some((parent, _)) = above {
+        each(parent);
+        above = parent.above.as_ref();
+    }
+}
+
 /// The same of those above.
 fn used_up_above(session: &Session) -> Option<StopReason> {
     let mut above = session.above.as_ref();
     while let Some((parent, _)) = above {
         let limits = parent.bounds().clone();
         let progress = parent.record().progress.clone();
-        if progress.has_had_turns() {
+        if progress.has_had_turns(parent.asked_below()) {
             return Some(StopReason::TurnLimit);
         }
         if let Some(stop) = used_up(&limits, &progress) {

@@ -5,6 +5,7 @@ pub(crate) mod lately;
 pub(crate) mod record;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate::Actor;
@@ -28,6 +29,8 @@ pub struct Session {
     held: Mutex<Held>,
     /// How much it may use in the role that it has, and all below it together.
     bounds: Mutex<Limits>,
+    /// How many turns those below it ask of the model now.
+    below: AtomicU64,
     status: watch::Sender<Status>,
     /// What it told last.
     pub(crate) lately: Lately,
@@ -114,6 +117,7 @@ impl Session {
             record: Mutex::new(record),
             held: Mutex::default(),
             bounds: Mutex::default(),
+            below: AtomicU64::new(0),
             lately: Lately::new(),
             gone: CancellationToken::new(),
             pen: tokio::sync::Mutex::new(None),
@@ -125,6 +129,21 @@ impl Session {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Somebody below it asks the model for a turn.
+    pub(crate) fn asks_below(&self) {
+        self.below.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// That turn is counted, or came to nothing.
+    pub(crate) fn asked_it_below(&self) {
+        self.below.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many turns those below it ask of the model now.
+    pub(crate) fn asked_below(&self) -> u64 {
+        self.below.load(Ordering::Relaxed)
     }
 
     /// Where its events are.

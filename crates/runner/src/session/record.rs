@@ -111,10 +111,12 @@ impl Progress {
         };
     }
 
-    /// Whether it and those below it have had the turns that were asked for. Those of a role are its
-    /// own: it may let others work longer than it does itself.
-    pub(crate) fn has_had_turns(&self) -> bool {
+    /// Whether it and those below it have had the turns that were asked for, with so many that are
+    /// asked of the model now. Those of a role are its own: it may let others work longer than it does
+    /// itself.
+    pub(crate) fn has_had_turns(&self, now: u64) -> bool {
         let had = self.turns.saturating_add(self.turns_below);
+        let had = had.saturating_add(now);
         self.limits.turns.is_some_and(|most| had >= most)
     }
 
