@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use gate::{Happened, Live, Request, Seen, State};
+use protocol::action::terminal::Cut;
+use protocol::data::{Data, Encoding};
 use protocol::method::OutputStream;
 use protocol::runtime::RuntimeChoice;
 use protocol::session::{
@@ -38,8 +40,23 @@ pub(crate) enum Made {
     Before,
 }
 
-/// What came of a call, in words.
-type Came = Result<String, Failure>;
+/// What came of a call.
+type Came = Result<Outcome, Failure>;
+
+/// What came of a call that was made.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// In words.
+    text: String,
+    /// All of it, where these are not.
+    whole: Option<String>,
+}
+
+impl From<String> for Outcome {
+    fn from(text: String) -> Self {
+        Self { text, whole: None }
+    }
+}
 
 impl<S: Store> Inner<S> {
     /// Makes the calls of a turn, and returns when something came of every one of them. What came
@@ -100,7 +117,7 @@ impl<S: Store> Inner<S> {
                     Made::Before => match self.gate.seen(&session.actor(), &id).await {
                         Ok(Seen::Live(live)) => live,
                         Ok(Seen::Past(ended)) => {
-                            return ended.outcome.map(|result| result.get().to_owned());
+                            return ended.outcome.map(|result| result.get().to_owned().into());
                         }
                         Err(_) => return Err(not_begun()),
                     },
@@ -109,15 +126,18 @@ impl<S: Store> Inner<S> {
                     Made::Now => Told::nothing(),
                     Made::Before => self.told_before(session, call, &live, guard).await?,
                 };
-                self.follow(session, call, &live, guard, &mut told, cancel)
-                    .await
+                let text = self
+                    .follow(session, call, &live, guard, &mut told, cancel)
+                    .await?;
+                let whole = self.all_printed(&live, &text).await;
+                Ok(Outcome { text, whole })
             }
             Some(Means::Delegate) => {
-                self.delegate(session, number, call, guard, made, cancel)
-                    .await
+                let came = self.delegate(session, number, call, guard, made, cancel);
+                came.await.map(Outcome::from)
             }
-            Some(Means::Handoff) => self.hand_over(session, call).await,
-            Some(Means::ReadOutput) => self.read_output(session, call).await,
+            Some(Means::Handoff) => self.hand_over(session, call).await.map(Outcome::from),
+            Some(Means::ReadOutput) => self.read_output(session, call).await.map(Outcome::from),
             None => {
                 let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
                 Err(Failure::new(
@@ -169,7 +189,7 @@ impl<S: Store> Inner<S> {
         guard: &Call,
         told: &mut Told,
         cancel: &CancellationToken,
-    ) -> Came {
+    ) -> Result<String, Failure> {
         let mut printed = live.printed();
         let ended = live.ended();
         tokio::pin!(ended);
@@ -226,11 +246,12 @@ impl<S: Store> Inner<S> {
         .await?;
         let mut told = Told {
             after: Seq::START,
-            room: 0,
+            room: TOLD,
+            is_full: true,
             known,
         };
         self.happened(session, call, live, guard, &mut told).await?;
-        told.room = TOLD;
+        told.is_full = false;
         Ok(told)
     }
 
@@ -272,26 +293,33 @@ impl<S: Store> Inner<S> {
                     self.tell_above(session, &event).await?;
                     events.push(event);
                 }
-                Happened::Printed(output) => {
-                    let fits = output.data.len() <= told.room;
-                    if told.room == 0 {
+                Happened::Printed(mut output) => {
+                    if told.is_full {
                         continue;
                     }
-                    told.room = if fits {
-                        told.room - output.data.len()
-                    } else {
-                        0
+                    let is_all = output.data.len() <= told.room;
+                    if !is_all {
+                        // Four letters of base64 belong together.
+                        let fits = output.data.floor_char_boundary(told.room / 4 * 4);
+                        output.data.truncate(fits);
+                    }
+                    told.room -= output.data.len();
+                    told.is_full = !is_all;
+                    let progress = |stream, data, encoding| {
+                        SessionEvent::ToolProgress(ToolProgress {
+                            call_id: call.call_id.clone(),
+                            stream,
+                            data,
+                            encoding,
+                        })
                     };
-                    events.push(SessionEvent::ToolProgress(ToolProgress {
-                        call_id: call.call_id.clone(),
-                        stream: if fits {
-                            output.stream
-                        } else {
-                            OutputStream::Dropped
-                        },
-                        data: if fits { output.data } else { String::new() },
-                        encoding: output.encoding,
-                    }));
+                    if !output.data.is_empty() {
+                        events.push(progress(output.stream, output.data, output.encoding));
+                    }
+                    if !is_all {
+                        let (stream, encoding) = (OutputStream::Dropped, Encoding::default());
+                        events.push(progress(stream, String::new(), encoding));
+                    }
                 }
             }
         }
@@ -329,9 +357,9 @@ impl<S: Store> Inner<S> {
         came: Came,
         began: Instant,
     ) -> Result<(), Failure> {
-        let (ok, text, kind) = match came {
-            Ok(text) => (true, text, None),
-            Err(failure) => (false, failure.message, Some(failure.kind)),
+        let (ok, Outcome { text, whole }, kind) = match came {
+            Ok(outcome) => (true, outcome, None),
+            Err(failure) => (false, failure.message.into(), Some(failure.kind)),
         };
         let text = self.without_secrets(text);
         let mut pen = session.pen.lock().await;
@@ -354,11 +382,11 @@ impl<S: Store> Inner<S> {
             duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         }));
         if let Some(name) = rest {
-            let kept = text.floor_char_boundary(KEPT);
-            page = page.entry(Entry::Whole {
-                name,
-                text: text[..kept].to_owned(),
+            let mut whole = whole.map_or(text, |whole| {
+                self.gate.redactor().redact_str(&whole).into_owned()
             });
+            whole.truncate(whole.floor_char_boundary(KEPT));
+            page = page.entry(Entry::Whole { name, text: whole });
         }
         let page = page.entry(Entry::Result(result));
         self.write(session, history, page, |_| ()).await.map(drop)
@@ -376,8 +404,36 @@ impl<S: Store> Inner<S> {
         }
     }
 
+    /// All that a command printed, where its result has only a part of that.
+    async fn all_printed(&self, live: &Live, result: &str) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Ran {
+            cut: Cut,
+        }
+        let ran: Ran = serde_json::from_str(result).ok()?;
+        if ran.cut.is_nothing() {
+            return None;
+        }
+        let mut all = String::new();
+        for happened in self.gate.happened(live, &mut Seq::default()).await {
+            let Happened::Printed(output) = happened else {
+                continue;
+            };
+            if all.len() > KEPT {
+                break;
+            }
+            match (output.stream, Data::decode(output.data, output.encoding)) {
+                (OutputStream::Dropped, _) | (_, Err(_)) => {
+                    all.push_str("\n[… what came here was not kept …]\n");
+                }
+                (_, Ok(bytes)) => all.push_str(&String::from_utf8_lossy(&bytes)),
+            }
+        }
+        Some(all)
+    }
+
     /// More of a result that was cut.
-    async fn read_output(&self, session: &Session, call: &ToolCall) -> Came {
+    async fn read_output(&self, session: &Session, call: &ToolCall) -> Result<String, Failure> {
         #[derive(Deserialize)]
         struct Asked {
             name: String,
@@ -413,7 +469,9 @@ impl<S: Store> Inner<S> {
 /// How far what happens to an action was told.
 struct Told {
     after: Seq,
+    /// How much of what it prints may still be told, and whether more came than that.
     room: usize,
+    is_full: bool,
     /// The questions that were told, and whether their end was.
     known: HashSet<(String, bool)>,
 }
@@ -423,6 +481,7 @@ impl Told {
         Self {
             after: Seq::START,
             room: TOLD,
+            is_full: false,
             known: HashSet::new(),
         }
     }

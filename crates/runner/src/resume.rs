@@ -77,7 +77,7 @@ impl<S: Store> Inner<S> {
             self.history(session, &mut pen).await?.open_calls()
         };
         for (number, call) in &open {
-            let came = self.known_of(session, *number).await;
+            let came = self.known_of(session, *number).await.map(Into::into);
             self.came(session, call, came, std::time::Instant::now())
                 .await?;
         }
