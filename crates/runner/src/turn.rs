@@ -1,5 +1,6 @@
 //! One turn of the model: what it says is told as it comes, and kept when it is whole.
 
+use std::collections::HashSet;
 use std::task::Poll;
 
 use futures_util::StreamExt as _;
@@ -51,6 +52,7 @@ impl<S: Store> Inner<S> {
         let mut told = Telling {
             events: Vec::new(),
             calls,
+            called: Vec::new(),
         };
         let mut deltas = agent.resolved.provider.turn(request, cancel.clone());
         loop {
@@ -84,10 +86,13 @@ impl<S: Store> Inner<S> {
             match delta {
                 Delta::Text(text) => told.text(text, SessionEvent::Text),
                 Delta::Reasoning(text) => told.text(text, SessionEvent::Reasoning),
-                Delta::ToolCall(call) => told.call(session, agent, &call),
+                Delta::ToolCall(call) => told.call(session, agent, call),
                 Delta::Used(usage) => *used = usage,
                 Delta::ToolCallStarted { .. } | Delta::ArgumentsDelta { .. } => {}
-                Delta::Done(turn) => return Ok((turn, told.events)),
+                Delta::Done(turn) => {
+                    told.is_all_of(&turn)?;
+                    return Ok((turn, told.events));
+                }
             }
             if told.is_much() {
                 self.flush(session, &mut told).await?;
@@ -109,6 +114,8 @@ struct Telling {
     events: Vec<SessionEvent>,
     /// How many calls there were.
     calls: u64,
+    /// Those of this turn, in the order in which they were told.
+    called: Vec<ToolCall>,
 }
 
 impl Telling {
@@ -123,7 +130,7 @@ impl Telling {
         }
     }
 
-    fn call(&mut self, session: &Session, agent: &Agent, call: &ToolCall) {
+    fn call(&mut self, session: &Session, agent: &Agent, call: ToolCall) {
         self.calls += 1;
         let means = agent.means(&call.name);
         let own = id_of(&session.id, self.calls);
@@ -143,6 +150,21 @@ impl Telling {
                 None => call.arguments.clone(),
             },
         }));
+        self.called.push(call);
+    }
+
+    /// Nothing is done that was not told first: the calls of a turn are those that were told, in their
+    /// order, which their numbers go by, and each has an id of its own, which its result goes by.
+    fn is_all_of(&self, turn: &Turn) -> Result<(), Failure> {
+        let is_same = turn.message.tool_calls().eq(&self.called);
+        let ids: HashSet<&str> = self.called.iter().map(|call| &*call.call_id).collect();
+        if is_same && ids.len() == self.called.len() && !ids.contains("") {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ErrorKind::BadStream,
+            "The provider's answer has calls that cannot be told apart: one without an id, two of one id, or others than it had begun. None of them was made. Ask again, or choose another model.",
+        ))
     }
 
     fn is_much(&self) -> bool {

@@ -228,6 +228,8 @@ impl Reader {
                 place
             }
         };
+        // Some servers give every call the same id: the others get one of ours.
+        let is_taken = self.slots[..place].iter().any(|slot| slot.id == id);
         let Some(slot) = self.slots.get_mut(place) else {
             return;
         };
@@ -236,7 +238,7 @@ impl Reader {
             return;
         }
         if slot.passed_on.is_none() {
-            if slot.id.is_empty() {
+            if slot.id.is_empty() && !is_taken {
                 slot.id = id.to_owned();
             }
             if slot.name.is_empty() {

@@ -1,6 +1,6 @@
 //! The answer of OpenAI Responses.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,7 +18,8 @@ pub(in crate::provider) struct Reader {
     items: BTreeMap<u64, (Value, Box<RawValue>)>,
     /// The calls under way, by their place in the answer.
     calls: BTreeMap<u64, String>,
-    told: HashSet<String>,
+    /// The first item that was not looked at for a call to tell: calls are told in their order.
+    next: u64,
     reasoned: bool,
     /// The response as its last event has it.
     last: Option<Value>,
@@ -30,7 +31,7 @@ impl http::Reader for Reader {
             provider: provider.to_owned(),
             items: BTreeMap::new(),
             calls: BTreeMap::new(),
-            told: HashSet::new(),
+            next: 0,
             reasoned: false,
             last: None,
         }
@@ -42,7 +43,9 @@ impl http::Reader for Reader {
             return Ok(());
         }
         let mut event = object(data)?;
-        let index = event["output_index"].as_u64().unwrap_or_default();
+        // A server that does not say the place has one after the other.
+        let index = event["output_index"].as_u64();
+        let index = index.unwrap_or(self.items.len() as u64);
         let kind = event["type"].as_str().unwrap_or(name).to_owned();
         let delta = take_text(&mut event, "delta");
         match kind.as_str() {
@@ -72,9 +75,12 @@ impl http::Reader for Reader {
             }
             "response.output_item.done" => {
                 let item = take(&mut event, "item");
-                self.tell(&item, out);
                 if let Some(written) = within(data, &["item"]) {
                     self.items.insert(index, (item, written));
+                }
+                while let Some((item, _)) = self.items.get(&self.next) {
+                    out.extend(call(item).map(Delta::ToolCall));
+                    self.next += 1;
                 }
             }
             "response.completed" | "response.incomplete" => {
@@ -108,11 +114,10 @@ impl http::Reader for Reader {
         let Some(last) = self.last.take() else {
             return Err(Fault::Cut("its end, `response.completed`, never came"));
         };
+        let untold = self.items.range(self.next..);
+        out.extend(untold.filter_map(|(_, (item, _))| call(item).map(Delta::ToolCall)));
         let (items, written): (Vec<Value>, Vec<_>) =
             std::mem::take(&mut self.items).into_values().unzip();
-        for item in &items {
-            self.tell(item, out);
-        }
         let content: Vec<Part> = items.iter().flat_map(parts).collect();
         let turn = items.iter().zip(written).map(mended).collect();
         let calls = content.iter().any(|part| matches!(part, Part::ToolCall(_)));
@@ -148,17 +153,6 @@ impl http::Reader for Reader {
 
     fn is_complete(&self) -> bool {
         self.last.is_some()
-    }
-}
-
-impl Reader {
-    /// Tells of a call, unless it was told already.
-    fn tell(&mut self, item: &Value, out: &mut Vec<Delta>) {
-        if let Some(call) = call(item)
-            && self.told.insert(call.call_id.clone())
-        {
-            out.push(Delta::ToolCall(call));
-        }
     }
 }
 
