@@ -36,6 +36,20 @@ impl<'a> Inside<'a> {
     }
 }
 
+/// `~/bin/git`: where that is, is not known, and yet its name is git.
+fn at_home(mut words: Vec<Word>) -> Vec<Word> {
+    if let Some(Word::One(program)) = words.first()
+        && let Some((user, rest)) = program
+            .strip_prefix('~')
+            .and_then(|path| path.split_once('/'))
+        && !user.contains(['$', '`'])
+        && !rest.contains(['$', '`', '~'])
+    {
+        words[0] = Word::Known(program.clone());
+    }
+    words
+}
+
 /// Adds a command and what it would run.
 pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
     if inside.depth > super::DEEPEST {
@@ -46,7 +60,7 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         if !words.is_empty() {
             line.doubt(About::Commands, "its program is not known before it runs");
         }
-        return line.push(words, Part::Acts);
+        return line.push(at_home(words), Part::Acts);
     };
     let name = base_name(&program);
     if !is_plain_program(&program) {
