@@ -144,3 +144,36 @@ fn front(file: &File, path: &Path) -> Result<Option<MemoryMappedFile>> {
     }
     Ok(mapped.ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_mapped_is_written_and_emptied_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pad");
+        let (mut pad, found) = Pad::open(&path).unwrap();
+        assert_eq!(found, b"");
+        pad.clear(b"head.").unwrap();
+        let read = || {
+            let mut bytes = std::fs::read(&path).unwrap();
+            bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1);
+            String::from_utf8(bytes).unwrap()
+        };
+        for mapped in [true, false] {
+            if !mapped {
+                pad.front = None;
+                pad.file.set_len(5).unwrap();
+            }
+            for text in ["one", "two"] {
+                pad.write(text.as_bytes()).unwrap();
+                assert_eq!(read(), format!("head.{text}"), "{mapped}");
+                pad.empty().unwrap();
+                assert_eq!(read(), "head.", "{mapped}");
+            }
+        }
+        drop(pad);
+        assert_eq!(path.metadata().unwrap().len(), 0);
+    }
+}
