@@ -47,8 +47,8 @@ impl Chat {
                     role: Some(role.clone()),
                     ..PatchSession::default()
                 };
-                self.change(change).await?;
-                if self.mode() == Mode::Full {
+                let (_, mode) = self.change(change).await?;
+                if mode == Mode::Full {
                     self.tell_of_full(&role).await?;
                 }
                 self.beginning.role = Some(role);
@@ -76,10 +76,10 @@ impl Chat {
                     mode: Some(mode),
                     ..PatchSession::default()
                 };
-                self.change(change).await?;
+                let (role, _) = self.change(change).await?;
                 self.beginning.mode = Some(mode);
                 if mode == Mode::Full {
-                    self.tell_of_full(&self.role()).await?;
+                    self.tell_of_full(&role).await?;
                 }
                 Ok(())
             }
@@ -106,13 +106,13 @@ impl Chat {
         }
     }
 
-    /// Changes the session, or how the next one begins.
-    async fn change(&mut self, change: PatchSession) -> anyhow::Result<()> {
+    /// Changes the session, or how the next one begins. Answers its role and mode as they are then:
+    /// the events that tell of a change may still be on their way.
+    async fn change(&mut self, change: PatchSession) -> anyhow::Result<(String, Mode)> {
         if let Some(session) = &self.session {
-            // That it is another now is told by its events.
             let path = format!("/sessions/{session}");
-            let _: SessionInfo = self.client.patch(&path, &change).await?;
-            return Ok(());
+            let now: SessionInfo = self.client.patch(&path, &change).await?;
+            return Ok((now.role, now.mode));
         }
         let told = [
             change.role.map(|role| format!("The role is {role}.")),
@@ -122,7 +122,7 @@ impl Chat {
         for line in told.iter().flatten() {
             self.say(&printable(line));
         }
-        Ok(())
+        Ok((self.role(), self.mode()))
     }
 
     /// Says what mode full means for this role: some are held by the sandbox in any mode.
