@@ -253,19 +253,17 @@ impl Job {
             return Cow::Borrowed(facts);
         }
         let mut facts = facts.clone();
-        let is_outside = |path: &PathFact| !Path::new(&path.path).starts_with(&self.workspace.real);
-        if facts.paths.iter().any(is_outside) {
+        if self.is_beyond(&facts) {
             match self.asked_for() {
                 // The words it was asked with: where links lead, and what there is to be done where
                 // something is there already, it would learn otherwise.
                 Some(paths) => facts.paths = paths,
-                None => facts
-                    .paths
-                    .iter_mut()
-                    .filter(|path| is_outside(path))
-                    .for_each(|path| {
+                None => {
+                    let paths = facts.paths.iter_mut();
+                    for path in paths.filter(|path| self.is_outside(path)) {
                         (path.kind, path.digest) = (None, None);
-                    }),
+                    }
+                }
             }
         }
         // They say what is in files, which it may have no leave to read.
