@@ -38,7 +38,7 @@ impl Object {
         debug_assert!(self.last < name, "`{name}` is out of order");
         self.last = name;
         self.text.push(if self.text.is_empty() { '{' } else { ',' });
-        text::push_string(&mut self.text, name);
+        text::push_word(&mut self.text, name);
         self.text.push(':');
     }
 

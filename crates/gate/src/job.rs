@@ -197,10 +197,10 @@ impl Job {
     }
 
     /// The digest of exactly what would happen: everything that an approval binds to. If any of it
-    /// changes before it runs, it is another.
+    /// changes before it runs, it is another. The facts are as they are [`written`].
     pub(crate) fn digest(
         &self,
-        facts: &Facts,
+        facts: &Value,
         mode: Mode,
         book: &Files,
         widen: &[Widen],
@@ -208,7 +208,7 @@ impl Job {
         Ok(Object::new()
             .string("action", self.name.as_str())
             .string("actor", &self.actor)
-            .value("facts", &value_of(facts)?)
+            .value("facts", facts)
             .string("mode", mode.as_str())
             .value("params", &self.params)
             .strings("parents", &self.parents)
@@ -216,7 +216,7 @@ impl Job {
             .string("role", &self.role)
             .maybe("runtime", named(&self.runtime).as_deref())
             .maybe("session", self.session.as_deref())
-            .value("widen", &value_of(widen)?)
+            .value("widen", &written(widen)?)
             .string("workspace", &self.workspace.name)
             .digest())
     }
@@ -345,7 +345,8 @@ fn by_words(path: &Path) -> PathBuf {
     plain
 }
 
-fn value_of<T: Serialize + ?Sized>(part: &T) -> Result<Value, Failure> {
+/// A part of what happens, as it is written down and digested.
+pub(crate) fn written<T: Serialize + ?Sized>(part: &T) -> Result<Value, Failure> {
     serde_json::to_value(part)
         .map_err(|error| Failure::new(ErrorKind::Internal, format!("This is no JSON: {error}.")))
 }

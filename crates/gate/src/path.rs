@@ -9,8 +9,8 @@ use policy::{Decision, Verb, Verdict};
 use protocol::approval::Subject;
 use protocol::wall::{WallParams, Widen};
 use protocol::{Digest, ErrorKind, Facts, Failure, Mode};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use store::{Store, StoreError};
 
 use crate::actor::Actor;
@@ -19,7 +19,7 @@ use crate::asking::Answer;
 use crate::clock::now;
 use crate::files::Files;
 use crate::gate::{Gate, Inner};
-use crate::job::{Job, name_of};
+use crate::job::{Job, name_of, written};
 use crate::live::{Begun, Ended, Live, State, used};
 use crate::named::{Named, named};
 use crate::pause::pause;
@@ -211,6 +211,7 @@ impl<S: Store> Inner<S> {
             let Decided {
                 book,
                 facts,
+                written,
                 decision,
                 digest,
                 unseen,
@@ -223,7 +224,7 @@ impl<S: Store> Inner<S> {
                 approved = Some(digest.clone());
                 let asked = self.once_more(job, live, &decided, *before, &mut widen);
                 if let Some(book) = Box::pin(asked).await? {
-                    approved = Some(job.digest(facts, decision.mode, &book, &widen)?);
+                    approved = Some(job.digest(written, decision.mode, &book, &widen)?);
                     continue;
                 }
             }
@@ -280,7 +281,7 @@ impl<S: Store> Inner<S> {
                 return Ok(done);
             };
             // The same once more with a wider wall is what the yes was about.
-            approved = Some(job.digest(facts, decision.mode, &book, &widen)?);
+            approved = Some(job.digest(written, decision.mode, &book, &widen)?);
         }
         Err(Failure::new(
             ErrorKind::Changed,
@@ -311,12 +312,13 @@ impl<S: Store> Inner<S> {
         if let Ok(Decided {
             book,
             facts,
+            written,
             decision,
             digest,
             ..
         }) = &decided
         {
-            record.decision(decision, facts, digest, &book.version);
+            record.decision(decision, facts, written, digest, &book.version);
         } else if !is_first {
             return decided;
         }
@@ -364,10 +366,12 @@ impl<S: Store> Inner<S> {
             },
             Verdict::Allow | Verdict::Deny => (facts, expect),
         };
-        let digest = job.digest(&facts, decision.mode, &book, widen)?;
+        let written = written(&facts)?;
+        let digest = job.digest(&written, decision.mode, &book, widen)?;
         Ok(Decided {
             book,
             facts,
+            written,
             expect,
             decision,
             digest,
@@ -438,7 +442,8 @@ impl<S: Store> Inner<S> {
             id: run.clone(),
             action: job.name.as_str().to_owned(),
             params: job.params.clone(),
-            session: Some(job.room()),
+            // Files are in no room.
+            session: (!job.name.as_str().starts_with("fs.")).then(|| job.room()),
             facts: expect.as_ref().unwrap_or(facts).clone(),
             digest: digest.clone(),
             mode: decision.mode,
@@ -493,6 +498,8 @@ impl<S: Store> Inner<S> {
 pub(crate) struct Decided {
     pub(crate) book: Arc<Files>,
     pub(crate) facts: Facts,
+    /// The same, as they are written down.
+    pub(crate) written: Value,
     /// What the runtime itself found, where that is less.
     pub(crate) expect: Option<Facts>,
     pub(crate) decision: Decision,

@@ -43,12 +43,12 @@ const MAX_RESULT: usize = 256 * 1024;
 
 /// The stream of an action.
 pub(crate) fn stream_of(id: &str) -> Result<StreamName, StoreError> {
-    StreamName::new(format!("action/{id}")).map_err(|error| StoreError::Failed(error.to_string()))
+    StreamName::new(["action/", id].concat()).map_err(|error| StoreError::Failed(error.to_string()))
 }
 
 /// The stream of what a person is asked.
 pub(crate) fn inbox_of(person: &str) -> Result<StreamName, StoreError> {
-    StreamName::new(format!("inbox/{person}"))
+    StreamName::new(["inbox/", person].concat())
         .map_err(|error| StoreError::Failed(error.to_string()))
 }
 
@@ -106,16 +106,18 @@ impl<'a> Record<'a> {
         self.event(events::REQUESTED, event.event(&job.secrets));
     }
 
+    /// What was decided on the facts, which are [`written`](crate::job::written) too.
     pub(crate) fn decision(
         &mut self,
         decision: &Decision,
         facts: &Facts,
+        written: &Value,
         digest: &Digest,
         policy: &Digest,
     ) {
         let redactor = self.redactor;
-        let (rule, known) = (json!(rule_info(&decision.because)), json!(facts));
-        let (rule, known) = (redactor.part(&rule), redactor.part(&known));
+        let rule = json!(rule_info(&decision.because));
+        let (rule, known) = (redactor.part(&rule), redactor.part(written));
         let entry = redactor
             .draft()
             .word("digest", digest.as_str())

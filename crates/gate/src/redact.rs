@@ -113,8 +113,9 @@ pub struct Redactor {
     hints: AhoCorasick,
     /// The environment's secrets, and the keys.
     values: AhoCorasick,
-    /// The length of the longest of them.
+    /// The lengths of the longest of them, and of the shortest of what could be found.
     longest: usize,
+    shortest: usize,
     /// Whether one of them could be written as a number.
     numeric: bool,
     shapes: Shapes,
@@ -174,6 +175,10 @@ impl Redactor {
                 .build(&secrets)
                 .map_err(|error| failed(&error))?,
             longest: secrets.iter().map(String::len).max().unwrap_or(0),
+            shortest: {
+                let lengths = secrets.iter().map(String::len);
+                lengths.min().unwrap_or(usize::MAX).min(shapes::SHORTEST)
+            },
             numeric: secrets.iter().any(|secret| secret.parse::<f64>().is_ok()),
             shapes: Shapes::new().map_err(|error| failed(&error))?,
         })
@@ -213,7 +218,7 @@ impl Redactor {
             return Cow::Borrowed(text);
         }
         let mut spans = Spans::default();
-        if self.hints.is_match(text) {
+        if text.len() >= self.shortest && self.hints.is_match(text) {
             for found in self.values.find_overlapping_iter(text) {
                 if counts(text, &found.range()) {
                     spans.add(found.range(), REDACTED);

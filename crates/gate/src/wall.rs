@@ -11,13 +11,14 @@ use protocol::sandbox::{SandboxReport, StoppedAccess};
 use protocol::wall::{WallAskParams, WallAskResult, Widen, WidenAccess};
 use protocol::{ActionName, Digest, Facts, Failure};
 use serde::Deserialize;
+use serde_json::Value;
 use store::Store;
 
 use crate::again::Seen;
 use crate::clock::now;
 use crate::files::Files;
 use crate::gate::Inner;
-use crate::job::Job;
+use crate::job::{Job, written};
 use crate::live::{Live, State};
 use crate::named::Named;
 use crate::path::{Decided, Done, TRIES, unwritten};
@@ -84,9 +85,10 @@ impl<S: Store> Inner<S> {
         let grants = self.grants.current(&job.person);
         let confinement = job.workspace.runtime.confinement();
         let decision = job.decide(&book, Verb::Net, &facts, confinement, &grants)?;
-        let digest = job.digest(&facts, decision.mode, &book, &[])?;
+        let written = written(&facts)?;
+        let digest = job.digest(&written, decision.mode, &book, &[])?;
         let mut record = Record::of(&job, &self.redactor, now());
-        record.decision(&decision, &facts, &digest, &book.version);
+        record.decision(&decision, &facts, &written, &digest, &book.version);
         record
             .write(self)
             .await
@@ -200,11 +202,12 @@ impl<S: Store> Inner<S> {
             let Again {
                 book,
                 facts,
+                written,
                 decision,
                 digest,
             } = self.again(job, &decided.facts, &hit, &wider).await?;
             let mut record = Record::of(job, &self.redactor, now());
-            record.decision(&decision, &facts, &digest, &book.version);
+            record.decision(&decision, &facts, &written, &digest, &book.version);
             record
                 .write(self)
                 .await
@@ -305,10 +308,12 @@ impl<S: Store> Inner<S> {
         let decision = job.decide(&book, Verb::Wall, &facts, confinement, &grants)?;
         let named = self.with_files(job, command, decision.mode).await?;
         Named::of(&named.unwrap_or_default()).put_into(&mut facts);
-        let digest = job.digest(&facts, decision.mode, &book, wider)?;
+        let written = written(&facts)?;
+        let digest = job.digest(&written, decision.mode, &book, wider)?;
         Ok(Again {
             book,
             facts,
+            written,
             decision,
             digest,
         })
@@ -407,6 +412,7 @@ impl Before {
 struct Again {
     book: Arc<Files>,
     facts: Facts,
+    written: Value,
     decision: Decision,
     digest: Digest,
 }

@@ -15,13 +15,19 @@ pub struct Place<'a> {
 /// The names of an absolute path, with `.` and `..` worked out as text. Symbolic links are the
 /// runtime's business: paths in facts come resolved.
 pub(crate) fn names(path: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    for name in path.split('/') {
+    let mut names = Vec::with_capacity(8);
+    let mut rest = Some(path);
+    while let Some(path) = rest {
+        // Names are short: to look at each byte is quicker than what `split` does.
+        let end = path.bytes().position(|byte| byte == b'/');
+        let name = match end {
+            Some(end) => path.get(..end).unwrap_or_default(),
+            None => path,
+        };
+        rest = end.and_then(|end| path.get(end + 1..));
         match name {
             "" | "." => {}
-            ".." => {
-                names.pop();
-            }
+            ".." => drop(names.pop()),
             name => names.push(name),
         }
     }

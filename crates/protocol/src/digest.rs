@@ -19,14 +19,24 @@ impl Digest {
     /// The digest with this SHA-256, for who reads the bytes piece by piece.
     #[must_use]
     pub fn from_hash(hash: &[u8; 32]) -> Self {
-        let mut text = String::with_capacity(7 + 64);
-        text.push_str("sha256:");
-        for byte in hash {
-            for nibble in [byte >> 4, byte & 15] {
-                text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
-            }
+        const NAME: &[u8; 7] = b"sha256:";
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| DIGITS[usize::from(nibble & 15)];
+        let mut text = [0; NAME.len() + 2 * 32];
+        let (name, digits) = text.split_at_mut(NAME.len());
+        name.copy_from_slice(NAME);
+        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(hash) {
+            *pair = [digit(byte >> 4), digit(*byte)];
         }
-        Self(text)
+        Self(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The digest that is written so; none where it is not written as one.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let hex = text.strip_prefix("sha256:")?;
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (hex.len() == 64 && hex.bytes().all(is_digit)).then(|| Self(text.to_owned()))
     }
 
     /// As it is written.
@@ -45,6 +55,22 @@ impl std::fmt::Display for Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_is_written_as_one_is_read_as_one() {
+        let digest = Digest::of(b"x");
+        let text = digest.as_str();
+        assert_eq!(Digest::read(text), Some(digest.clone()));
+        let others = ["", &text[1..], &text[..70], &text.to_uppercase()];
+        let with = |last: &str| format!("{}{last}", &text[..70]);
+        for other in others
+            .map(str::to_owned)
+            .into_iter()
+            .chain(["\"", "g", "00"].map(with))
+        {
+            assert_eq!(Digest::read(&other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_digest_is_sha256_in_hex_with_its_name() {

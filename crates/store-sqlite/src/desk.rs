@@ -3,9 +3,9 @@
 //! An append finds the heads of its streams, gets its places, is written to the journal and is there
 //! for readers. A [`Sheet`] at a time goes into the database.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _};
 use rusqlite::Connection;
 use store::{Append, Expected, NewEvent, Seq, StoreError, StreamName};
 

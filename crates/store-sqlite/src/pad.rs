@@ -1,32 +1,25 @@
-//! A file of the journal. Its front is mapped into memory: to write there is no call of the system,
-//! and what is there outlives this process as what was written with one does.
-//!
-//! Only where the system has set room aside for the front is it mapped: on a full disk a write is
-//! refused then, and does not end Ward. Elsewhere, and behind the front, it is written as any file.
+//! A file of the journal. Its front is [`Mapped`] into memory; where it cannot be, and behind the
+//! front, it is written as any file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Error, Read as _, Result};
+use std::io::{Read as _, Result};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use mmap_io::MemoryMappedFile;
-use rustix::fs::{FallocateFlags, fallocate, fstatfs};
+use mapped::Mapped;
 
 /// How much is mapped. What came within a moment fits, but for the busiest; it stays in memory.
 pub(crate) const FRONT: usize = 256 * 1024;
 /// How much is emptied at a time.
 const PIECE: usize = 4096;
-/// Where room that was set aside is kept, whatever is written there: ext2 to 4, XFS and tmpfs. Those
-/// that copy what they write (btrfs, bcachefs, ZFS) need new room each time.
-const KEEPS_ROOM: [u64; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
 
 /// A file that is written from its beginning to its end, emptied, and written again.
 #[derive(Debug)]
 pub(crate) struct Pad {
     path: PathBuf,
     file: File,
-    front: Option<MemoryMappedFile>,
+    front: Option<Mapped>,
     /// How much is written.
     used: usize,
     /// How much of that is its head; none before it is cleared.
@@ -73,14 +66,13 @@ impl Pad {
         let end = self.used + bytes.len();
         match &self.front {
             Some(front) if end <= FRONT => {
-                let mut place = front
-                    .as_slice_mut(self.used as u64, bytes.len() as u64)
-                    .map_err(Error::other)?;
                 let (first, rest) = bytes.split_at(bytes.len().min(4));
-                let (to, behind) = place.as_mut().split_at_mut(first.len());
-                to.copy_from_slice(first);
-                compiler_fence(Ordering::SeqCst);
-                behind.copy_from_slice(rest);
+                front.change(self.used..end, |place| {
+                    let (to, behind) = place.split_at_mut(first.len());
+                    to.copy_from_slice(first);
+                    compiler_fence(Ordering::SeqCst);
+                    behind.copy_from_slice(rest);
+                })?;
             }
             Some(_) | None => {
                 if let Err(error) = self.file.write_all_at(bytes, self.used as u64) {
@@ -110,13 +102,12 @@ impl Pad {
         if end > FRONT {
             self.file.set_len(from.max(FRONT) as u64)?;
         }
-        let (from, end) = (from.min(FRONT) as u64, end.min(FRONT) as u64);
-        let mut written = front.as_slice_mut(from, end - from).map_err(Error::other)?;
-        for piece in written.as_mut().rchunks_mut(PIECE) {
-            piece.fill(0);
-            compiler_fence(Ordering::SeqCst);
-        }
-        Ok(())
+        front.change(from.min(FRONT)..end.min(FRONT), |written| {
+            for piece in written.rchunks_mut(PIECE) {
+                piece.fill(0);
+                compiler_fence(Ordering::SeqCst);
+            }
+        })
     }
 }
 
@@ -130,19 +121,16 @@ impl Drop for Pad {
     }
 }
 
-/// Sets room aside and maps it; none where that cannot be had.
-fn front(file: &File, path: &Path) -> Result<Option<MemoryMappedFile>> {
-    let kind = fstatfs(file)?.f_type;
-    if !KEEPS_ROOM.contains(&(kind as u64)) {
-        return Ok(None);
+/// None where it cannot be had.
+fn front(file: &File, path: &Path) -> Result<Option<Mapped>> {
+    match Mapped::front(file, path, FRONT as u64) {
+        Ok(front) => Ok(front),
+        Err(error) => {
+            tracing::info!(%error, "the journal is written as any file is");
+            file.set_len(0)?;
+            Ok(None)
+        }
     }
-    let made = fallocate(file, FallocateFlags::empty(), 0, FRONT as u64).map_err(Error::from);
-    let mapped = made.and_then(|()| MemoryMappedFile::open_rw(path).map_err(Error::other));
-    if let Err(error) = &mapped {
-        tracing::info!(%error, "the journal is written as any file is");
-        file.set_len(0)?;
-    }
-    Ok(mapped.ok())
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Prepared {
         text.push_str(",\"data\":");
         text.push_str(data.as_str());
         text.push_str(",\"kind\":");
-        text::push_string(&mut text, kind.as_str());
+        text::push_word(&mut text, kind.as_str());
         text.push_str(",\"prev\":");
         let prev = text.len();
         pair(&mut text, ",\"role\":", &role);
@@ -106,7 +106,7 @@ impl Prepared {
         let seq = head.seq.next();
         let part = |range: std::ops::Range<usize>| self.text.get(range).unwrap_or_default();
         let mut rest = String::with_capacity(256);
-        text::push_string(&mut rest, head.hash.as_str());
+        text::push_word(&mut rest, head.hash.as_str());
         rest.push_str(part(self.prev..self.seq));
         text::push_whole(&mut rest, seq.get());
         rest.push_str(part(self.seq..self.text.len()));
@@ -166,7 +166,7 @@ pub(super) fn form_of(event: &Event, text: &Json) -> Option<Form> {
 
 /// The hash that an entry says it has.
 pub(super) fn hash_told(event: &Event) -> Option<Digest> {
-    serde_json::from_value(event.data.get("hash")?.clone()).ok()
+    Digest::read(event.data.get("hash")?.as_str()?)
 }
 
 /// Where the chain is, and what has begun and not ended.

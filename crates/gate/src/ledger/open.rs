@@ -86,7 +86,7 @@ impl<S: Store> Ledger<S> {
             why,
         };
         let outside = look(&head).map_err(failed)?;
-        let file = HeadFile::open(head.clone()).map_err(failed)?;
+        let mut file = HeadFile::open(head.clone()).map_err(failed)?;
 
         let there = end(&*store, &stream).await?;
         let gap = compare(&*store, &stream, &outside, &there).await?;

@@ -241,14 +241,14 @@ impl<'a> Draft<'a> {
         self.is_clean &= is_clean;
         self.fields.push((name, field));
         self.text.push(if self.text.is_empty() { '{' } else { ',' });
-        text::push_string(&mut self.text, name);
+        text::push_word(&mut self.text, name);
         self.text.push(':');
     }
 
     /// A word of Ward's own, or a digest: nothing that a secret could be in.
     pub(crate) fn word(mut self, name: &'static str, word: &'a str) -> Self {
         self.add(name, Field::Text(word), true);
-        text::push_string(&mut self.text, word);
+        text::push_word(&mut self.text, word);
         self
     }
 

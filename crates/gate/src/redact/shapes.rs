@@ -39,6 +39,9 @@ const KEYS: [(&str, &str); 16] = [
     ),
 ];
 
+/// What is shorter has none of the shapes.
+pub(super) const SHORTEST: usize = 15;
+
 /// Which part of what was found is a key, if it is one.
 type Part = fn(&str, &Range<usize>) -> Option<Range<usize>>;
 
@@ -167,4 +170,20 @@ fn bearer(text: &str, found: &Range<usize>) -> Option<Range<usize>> {
         .bytes()
         .any(|byte| byte.is_ascii_digit())
         .then(|| found.end - token.len()..found.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_shape_is_shorter_than_the_shortest() {
+        let keys = KEYS.iter().map(|(pattern, _)| *pattern);
+        let places = PLACES.iter().map(|(pattern, ..)| *pattern);
+        let lengths = keys.chain(places).map(|pattern| {
+            let shape = regex_syntax::parse(pattern).unwrap();
+            shape.properties().minimum_len().unwrap()
+        });
+        assert_eq!(lengths.min(), Some(SHORTEST));
+    }
 }
