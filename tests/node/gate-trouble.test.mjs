@@ -57,6 +57,26 @@ test("an approval that is open when Ward is killed is open after the restart, an
   await assert.rejects(after.answer(again, "allow"), refused({ kind: "closed" }));
 });
 
+test("a question whose time is over while Ward is down cannot be answered after the restart, and is a no", limit, async (t) => {
+  const at = await place(t);
+  await mkdir(join(at.home, ".config/ward"), { recursive: true });
+  await writeFile(join(at.home, ".config/ward/settings.toml"), '[approvals]\nexpire_after = "2s"\n');
+  const before = await embed(t, at);
+  const target = join(at.home, "outside.txt");
+  const write = (it) => it.execute("fs.write", { path: target, content: "late\n" }, { id: "late", ...backend });
+  write(before).catch(() => {});
+  const asked = await before.until(requested);
+  before.child.kill("SIGKILL");
+  await before.exited;
+  while (Date.now() <= asked.expires_at) await new Promise((resolve) => setTimeout(resolve, asked.expires_at - Date.now() + 1));
+
+  const after = await embed(t, at);
+  // At once: before anything that runs by itself may have noticed.
+  await assert.rejects(after.answer(asked, "allow"), (error) => refused({ kind: "closed" })(error) && /closed already: expired/.test(error.message));
+  await assert.rejects(write(after), (error) => refused({ kind: "denied" })(error) && /Nobody answered in time/.test(error.message));
+  assert.ok(!existsSync(target));
+});
+
 test("what ran when Ward was killed is lost, and not done again", limit, async (t) => {
   const at = await place(t);
   const before = await embed(t, at);

@@ -122,6 +122,7 @@ impl<S: Store> Inner<S> {
         let at = now();
         let mut made = Vec::new();
         self.opened(id).await;
+        self.expire(person, at).await;
         let (open, resolved) = self.inbox.take(id, |open| {
             if open.person != person {
                 return Err(not_yours(id));

@@ -8,7 +8,7 @@ use protocol::approval::{
     AnswerScope, Approval, AskedAgain, Question, Resolution, Resolved, Subject,
 };
 use protocol::{Digest, ErrorKind, Facts, Failure};
-use store::Store;
+use store::{Millis, Store};
 use tokio::sync::oneshot;
 
 use crate::answering::Lifted;
@@ -26,6 +26,9 @@ use crate::request::{Ask, new_id};
 
 /// How often it is looked whether who asked may still ask.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often it is looked whether a question's time is over: while the machine sleeps, timers stand
+/// still and the time goes on.
+const OVER: Duration = Duration::from_secs(30);
 
 /// An answer that is waited for.
 pub(crate) struct Answer {
@@ -211,11 +214,10 @@ impl<S: Store> Inner<S> {
             person,
             answered,
         } = answer;
-        let left = Duration::from_millis(approval.expires_at.saturating_sub(now().0));
-        let answered = tokio::time::timeout(left, answered);
         let answered = tokio::select! {
             biased;
-            answered = answered => answered,
+            answered = answered => answered.ok(),
+            () = is_over(&approval) => None,
             gone = self.off_the_roll(&approval.actor) => {
                 let how = Resolution::Withdrawn;
                 let reason = Some(gone.message.as_str());
@@ -224,13 +226,13 @@ impl<S: Store> Inner<S> {
             }
         };
         match answered {
-            Ok(Ok(Answered::Allowed(scope))) => Ok(scope),
-            Ok(Ok(Answered::Denied { by, reason })) => Err(said_no(&by, reason.as_deref())),
-            Ok(Err(_)) => Err(Failure::new(
+            Some(Answered::Allowed(scope)) => Ok(scope),
+            Some(Answered::Denied { by, reason }) => Err(said_no(&by, reason.as_deref())),
+            None if approval.expires_at > now().0 => Err(Failure::new(
                 ErrorKind::Cancelled,
                 "The question was withdrawn.",
             )),
-            Err(_) => {
+            None => {
                 self.close_unanswered(&person, &approval, Resolution::Expired, None)
                     .await;
                 Err(Failure::new(
@@ -252,6 +254,15 @@ impl<S: Store> Inner<S> {
                 return gone;
             }
             tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Closes those of a person whose time is over, and who waits for which may not have seen it.
+    pub(crate) async fn expire(&self, person: &str, now: Millis) {
+        let is_over = |approval: &Approval| approval.expires_at <= now.0;
+        for approval in self.inbox.select(person, is_over) {
+            self.close_unanswered(person, &approval, Resolution::Expired, None)
+                .await;
         }
     }
 
@@ -295,6 +306,17 @@ impl<S: Store> Inner<S> {
                     .await;
             }
         }
+    }
+}
+
+/// Ready when a question's time is over.
+async fn is_over(approval: &Approval) {
+    loop {
+        let left = Duration::from_millis(approval.expires_at.saturating_sub(now().0));
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left.min(OVER)).await;
     }
 }
 

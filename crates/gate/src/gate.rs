@@ -174,7 +174,9 @@ impl<S: Store> Gate<S> {
     /// Everything that waits for this person's answer, the oldest first.
     pub fn approvals(&self, actor: &Actor) -> Result<Vec<Approval>, Failure> {
         let person = actor.must_be_person("see what a person is asked")?;
-        let mut approvals = self.0.inbox.list(person);
+        let at = now().0;
+        let is_to_come = |approval: &Approval| approval.expires_at > at;
+        let mut approvals = self.0.inbox.select(person, is_to_come);
         for approval in &mut approvals {
             self.0.address(approval, person);
         }
@@ -185,6 +187,7 @@ impl<S: Store> Gate<S> {
     pub async fn approval(&self, actor: &Actor, id: &str) -> Result<Approval, Failure> {
         let person = actor.must_be_person("see what a person is asked")?;
         self.0.opened(id).await;
+        self.0.expire(person, now()).await;
         let mut approval = self.0.inbox.get(person, id)?;
         self.0.address(&mut approval, person);
         Ok(approval)

@@ -132,9 +132,15 @@ impl Inbox {
 
     /// Those of a person, the oldest first.
     pub(crate) fn list(&self, person: &str) -> Vec<Approval> {
+        self.select(person, |_| true)
+    }
+
+    /// Those of a person that are like this, the oldest first.
+    pub(crate) fn select(&self, person: &str, are: impl Fn(&Approval) -> bool) -> Vec<Approval> {
         let questions = self.questions();
         let mine = questions.open.values().filter(|open| open.person == person);
-        let mut approvals: Vec<Approval> = mine.map(|open| open.approval.clone()).collect();
+        let mine = mine.map(|open| &open.approval).filter(|one| are(one));
+        let mut approvals: Vec<Approval> = mine.cloned().collect();
         drop(questions);
         approvals.sort_by(|a, b| (a.asked_at, &a.id).cmp(&(b.asked_at, &b.id)));
         approvals
