@@ -178,7 +178,7 @@ impl<S: Store> Inner<S> {
         record.outcome(&borrowed, duration_ms, &changed);
         let outcome = match record.write(self).await {
             Ok(()) => result,
-            Err(error) => Err(unwritten(&error)),
+            Err(error) => Err(end_unwritten(&error, result.err())),
         };
         self.actions.ended(
             &live,
@@ -530,6 +530,21 @@ pub(crate) fn denied(decision: &Decision) -> Failure {
 
 pub(crate) fn unknown_role(error: policy::roles::NoRole) -> Failure {
     Failure::new(ErrorKind::UnknownRole, error.to_string())
+}
+
+/// Where only the end could not be written: whether it was done is another question.
+fn end_unwritten(error: &StoreError, failure: Option<Failure>) -> Failure {
+    let ended = match &failure {
+        None => "It was done".to_owned(),
+        Some(failure) => format!("It failed ({})", failure.message.trim_end_matches('.')),
+    };
+    tracing::error!(%error, "the end of an action could not be written");
+    Failure::new(
+        ErrorKind::Internal,
+        format!(
+            "{ended}, but Ward could not write down how it ended: {error} Look what is there before you ask for it again."
+        ),
+    )
 }
 
 pub(crate) fn unwritten(error: &StoreError) -> Failure {

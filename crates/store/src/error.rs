@@ -19,7 +19,7 @@ pub enum StoreError {
         actual: Seq,
     },
     /// The engine failed; nothing of the batch was written.
-    #[error("The store failed: {0}. Nothing was written.")]
+    #[error("The store failed: {0}.")]
     Failed(String),
     /// The store was closed.
     #[error("The store is closed.")]
