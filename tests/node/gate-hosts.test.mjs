@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createServer as listen } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import { embed, requested } from "./embed.mjs";
 import { limit } from "./host.mjs";
@@ -56,6 +58,55 @@ test("once is for this command, however many connections it makes", limit, async
   const again = await it.until((said) => requested(said) && said.action_id !== it.told.find(requested).action_id);
   await it.answer(again, "deny");
   assert.notEqual((await next).exit_code, 0);
+});
+
+test("a yes to a host is for the policy that it was asked under: what denies it by then does, whatever was answered", limit, async (t) => {
+  const it = await embed(t);
+  const config = join(it.home, ".config/ward");
+  const rules = join(config, "rules.toml");
+  const role = (skills) => writeFile(join(config, "roles/netty.md"), `---\nskills: [${skills}]\n---\n`);
+  await mkdir(join(config, "roles"), { recursive: true });
+  const host = await outside(t);
+  const changes = {
+    "a rule": { role: "backend", change: () => writeFile(rules, '[[rules]]\ndeny = "net(127.0.0.1)"\n') },
+    "rules that cannot be read": { role: "backend", change: () => writeFile(rules, '[[rules]]\ndney = "x"\n') },
+    "the role": { role: "netty", change: () => role("terminal.run") },
+  };
+  for (const [name, { role: as, change }] of Object.entries(changes)) {
+    for (const scope of ["once", "workspace"]) {
+      await writeFile(rules, "");
+      await role("terminal.run, net");
+      const id = `${name}-${scope}`.replaceAll(" ", "-");
+      const running = it.execute("terminal.run", curl(host), { id, role: as });
+      const asked = await it.until((said) => asks(host)(said) && said.action_id === id);
+      await change();
+      // A grant is refused at once, where it would answer nothing.
+      const answered = it.answer(asked, "allow", { scope });
+      if (scope === "workspace") {
+        await assert.rejects(answered, (error) => ["denied", "bad_policy"].includes(error.data.kind));
+        await it.answer(asked, "deny");
+      } else await answered;
+      const ran = await running;
+      assert.notEqual(ran.exit_code, 0, id);
+      assert.ok(!ran.stdout.includes("hello"), id);
+    }
+  }
+  assert.deepEqual(await it.connection.sendRequest("runtime/status", {}).then((status) => status.open_questions), 0);
+});
+
+test("a yes to a host is asked for again where another rule came meanwhile", limit, async (t) => {
+  const it = await embed(t);
+  await mkdir(join(it.home, ".config/ward"), { recursive: true });
+  const host = await outside(t);
+  const running = it.execute("terminal.run", curl(host), as);
+  const asked = await it.until(asks(host));
+  await writeFile(join(it.home, ".config/ward/rules.toml"), '[[rules]]\ndeny = "net(example.com)"\n');
+  await it.answer(asked, "allow");
+  const anew = await it.until((said) => asks(host)(said) && said.id !== asked.id);
+  assert.notEqual(anew.digest, asked.digest);
+  assert.match(anew.again.because, /Rules, roles or what is trusted have changed/);
+  await it.answer(anew, "allow");
+  assert.equal((await running).stdout, "hello from outside\n");
 });
 
 test("a question is withdrawn when whoever wanted to connect gives up", limit, async (t) => {

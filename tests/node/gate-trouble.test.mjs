@@ -77,6 +77,46 @@ test("a question whose time is over while Ward is down cannot be answered after 
   assert.ok(!existsSync(target));
 });
 
+test("a question stays open over a restart with rules that cannot be read, and is answered when they can", limit, async (t) => {
+  const at = await place(t);
+  const rules = join(at.home, ".config/ward/rules.toml");
+  await mkdir(join(at.home, ".config/ward"), { recursive: true });
+  const target = join(at.home, "outside.txt");
+  const write = (it) => it.execute("fs.write", { path: target, content: "kept\n" }, { id: "kept", ...backend });
+  await writeFile(rules, "");
+  const before = await embed(t, at);
+  write(before).catch(() => {});
+  const asked = await before.until(requested);
+  before.child.kill("SIGKILL");
+  await before.exited;
+  await writeFile(rules, '[[rules]]\ndney = "x"\n');
+  const after = await embed(t, at);
+  const again = await after.until(requested);
+  assert.equal(again.id, asked.id);
+  await assert.rejects(after.answer(again, "allow", { scope: "workspace" }), refused({ kind: "bad_policy" }));
+  await writeFile(rules, "");
+  await after.answer(again, "allow");
+  assert.equal((await write(after)).created, true);
+  assert.equal(await readFile(target, "utf8"), "kept\n");
+});
+
+test("a question about a workspace that is gone after a restart is closed, and says that nothing was begun", limit, async (t) => {
+  const at = await place(t);
+  const before = await embed(t, at);
+  const workspace = join(at.home, "project");
+  await mkdir(workspace);
+  const write = (it) => it.execute("fs.write", { path: join(at.home, "x"), content: "x" }, { id: "gone", workspace, ...backend });
+  write(before).catch(() => {});
+  await before.until(requested);
+  before.child.kill("SIGKILL");
+  await before.exited;
+  await rename(workspace, join(at.home, "moved"));
+  const after = await embed(t, at);
+  assert.equal((await after.connection.sendRequest("runtime/status", {})).open_questions, 0);
+  await rename(join(at.home, "moved"), workspace);
+  await assert.rejects(write(after), (error) => refused({ kind: "cancelled" })(error) && /It was not begun/.test(error.message));
+});
+
 test("what ran when Ward was killed is lost, and not done again", limit, async (t) => {
   const at = await place(t);
   const before = await embed(t, at);
@@ -186,6 +226,43 @@ test("a command that the wall stopped is run again with the wall widened by exac
   await it.answer(second, "deny");
   assert.notEqual((await hooks).exit_code, 0);
   assert.equal(git("remote").trim(), "origin");
+});
+
+test("a wall that is opened for a folder is opened for all in it, and is asked for as that", limit, async (t) => {
+  const it = await embed(t);
+  const git = (...words) => execFileSync("git", ["-C", it.workspace, ...words], { encoding: "utf8" });
+  git("init", "-q");
+  const rules = join(it.home, ".config/ward/rules.toml");
+  await mkdir(join(it.home, ".config/ward"), { recursive: true });
+  const hooks = join(it.workspace, ".git/hooks");
+  const ask = async (command, seen) => {
+    const running = it.execute("terminal.run", { command }, backend);
+    const asked = await it.until((said) => requested(said) && !seen.includes(said.id));
+    assert.deepEqual(asked.subject.widen, [{ path: hooks, access: "write" }]);
+    return { running, asked };
+  };
+  // Where something in it may be denied, no answer for longer opens it.
+  await writeFile(rules, '[[rules]]\ndeny = "fs.write(.git/hooks/pre-push)"\n');
+  const first = await ask("touch .git/hooks/post-merge", []);
+  const [question] = first.asked.questions;
+  assert.deepEqual([question.touch, question.pattern ?? null], [`write ${hooks} and all in it`, null]);
+  for (const patterns of [["fs.write(.git/hooks)"], ["fs.write(.git/hooks/**)"]])
+    await assert.rejects(it.answer(first.asked, "allow", { scope: "workspace", patterns }), refused({ kind: "invalid_params" }));
+  await it.answer(first.asked, "deny");
+  assert.notEqual((await first.running).exit_code, 0);
+  // Where nothing is, a grant opens it for commands to come.
+  await writeFile(rules, "");
+  const second = await ask("touch .git/hooks/post-merge", [first.asked.id]);
+  assert.deepEqual(second.asked.questions.map(({ pattern }) => pattern), ["fs.write(.git/hooks/**)"]);
+  await it.answer(second.asked, "allow", { scope: "workspace" });
+  assert.equal((await second.running).exit_code, 0);
+  assert.equal((await it.execute("terminal.run", { command: "touch .git/hooks/pre-push" }, backend)).exit_code, 0);
+  // A rule that denies something in it closes the folder again.
+  await writeFile(rules, '[[rules]]\ndeny = "fs.write(.git/hooks/pre-push)"\n');
+  const third = await ask("touch .git/hooks/pre-commit", [first.asked.id, second.asked.id]);
+  await it.answer(third.asked, "deny");
+  assert.notEqual((await third.running).exit_code, 0);
+  await assert.rejects(it.execute("terminal.run", { command: "echo x > .git/hooks/pre-push" }, backend), refused({ kind: "denied" }));
 });
 
 test("a yes to a command is for the scripts that it names as they were then", limit, async (t) => {

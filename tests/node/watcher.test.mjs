@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, watch } from "node:fs";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -46,7 +47,7 @@ async function serve(t) {
     const response = await fetch(`${url}/actions/${id}/events`, { headers: { authorization: `Bearer ${whose}` } });
     return [...(await response.text()).matchAll(/^event: ?(.*)$/gm)].map(([, kind]) => kind);
   };
-  return { ...at, ward, url, token, command, events: (id) => events(id), ended: (id) => events(id, person), person: call(person), agent: call(token) };
+  return { ...at, ward, url, token, command, events: (id) => events(id), ended: (id) => events(id, person), person: call(person), agent: call(token), as: call };
 }
 
 test("a watcher acts through the gate, and its approval reaches the client that comes later", limit, async (t) => {
@@ -201,6 +202,31 @@ test("nothing more is done for an agent whose token was revoked, whatever a pers
   const { body } = await it.person("GET", "/actions/late");
   assert.deepEqual([body.outcome?.status, body.outcome?.kind], ["failed", "forbidden"]);
   assert.equal(existsSync(target), false);
+});
+
+test("a command of an agent whose token was revoked reaches no further host, also where a rule allows it", limit, async (t) => {
+  const it = await serve(t);
+  let reached = 0;
+  const server = createServer((_, response) => response.end(`${++reached}`)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const host = `127.0.0.1:${server.address().port}`;
+  await writeFile(join(it.home, ".config/ward/rules.toml"), `[[rules]]\nallow = "net(${host})"\n`);
+  const token = (await it.command("tokens", "add", "--role", "backend", "--workspace", it.workspace)).trim();
+  const curl = `curl -sS --fail --noproxy '' http://${host}/`;
+  const first = once(server, "request");
+  const begun = await it.as(token)("POST", "/actions", {
+    id: "reaching", action: "terminal.run", wait: 0, params: { command: `${curl} && until [ -e go ]; do sleep 0.02; done && ${curl}` },
+  });
+  assert.equal(begun.status, 202);
+  await first;
+  const tokens = JSON.parse(await it.command("tokens", "list", "--json"));
+  await it.command("tokens", "revoke", tokens.find((one) => one.role === "backend").id);
+  await writeFile(join(it.workspace, "go"), "");
+  await it.ended("reaching");
+  const { body } = await it.person("GET", "/actions/reaching");
+  assert.notEqual(body.outcome.result.exit_code, 0);
+  assert.equal(reached, 1);
 });
 
 test("ward gate is a client of the Ward that runs, and both see one inbox", limit, async (t) => {

@@ -1,6 +1,7 @@
 //! A person's answer: what it makes, and how it is taken back.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use policy::{Confinement, Verb, Verdict};
@@ -11,20 +12,20 @@ use store::Store;
 use crate::actor::Actor;
 use crate::asking::not_yours;
 use crate::clock::now;
-use crate::files::Files;
 use crate::gate::{Gate, Inner};
 use crate::grants;
 use crate::inbox::{Answered, Lifts, Open};
 use crate::job::Job;
 use crate::ledger::EntryKind;
-use crate::path::unwritten;
+use crate::path::{denied, unwritten};
 use crate::record::Record;
 use crate::request::new_id;
 
 /// What a question needs to be answered with grants.
 pub(crate) struct Lifted {
     pub(crate) job: Arc<Job>,
-    pub(crate) book: Arc<Files>,
+    /// Where the policy is; what counts is the policy of the answer's time.
+    pub(crate) config: PathBuf,
     pub(crate) facts: Facts,
     pub(crate) verb: Verb,
     /// The mode that it was asked in, which says whether a wall can be held there.
@@ -37,18 +38,22 @@ impl Lifted {
         Box::new(move |grants| {
             let Self {
                 job,
-                book,
+                config,
                 facts,
                 verb,
                 mode,
             } = &self;
+            let book = job.workspace.policy(config)?;
             let confinement = match mode {
                 Mode::Sandbox => Confinement::Kernel,
                 Mode::Full => Confinement::Absent,
             };
-            let decision = job.decide(book, *verb, facts, confinement, grants)?;
-            if decision.verdict == Verdict::Allow {
-                return Ok(());
+            let decision = job.decide(&book, *verb, facts, confinement, grants)?;
+            match decision.verdict {
+                Verdict::Allow => return Ok(()),
+                // By a rule that came after the question, which no grant answers for.
+                Verdict::Deny => return Err(denied(&decision)),
+                Verdict::Ask => {}
             }
             let open = decision
                 .steps

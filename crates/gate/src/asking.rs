@@ -13,7 +13,6 @@ use tokio::sync::oneshot;
 
 use crate::answering::Lifted;
 use crate::clock::now;
-use crate::files::Files;
 use crate::gate::Inner;
 use crate::inbox::{Answered, Lifts, Open};
 use crate::job::Job;
@@ -52,7 +51,6 @@ impl<S: Store> Inner<S> {
         job: &Arc<Job>,
         live: Option<&Live>,
         subject: Subject,
-        book: &Arc<Files>,
         facts: &Facts,
         decision: &Decision,
         digest: &Digest,
@@ -73,7 +71,7 @@ impl<S: Store> Inner<S> {
         };
         let lifts = Lifted {
             job: Arc::clone(job),
-            book: Arc::clone(book),
+            config: self.options.config.clone(),
             facts: facts.clone(),
             verb,
             mode: decision.mode,

@@ -55,8 +55,9 @@ pub(crate) struct Job {
     leave: Mutex<Option<Arc<Leave>>>,
 }
 
-/// Whoever asks about a host waits here for the one before, and finds an answer that was given once.
-pub(crate) type Turn = Arc<tokio::sync::Mutex<Option<Result<(), Failure>>>>;
+/// Whoever asks about a host waits here for the one before, and finds an answer that was given once:
+/// the digest of what a yes was for, or the no.
+pub(crate) type Turn = Arc<tokio::sync::Mutex<Option<Result<Digest, Failure>>>>;
 
 impl Job {
     /// Stands for all of a request but its id.

@@ -63,3 +63,4 @@ pub use redirected::{real_folders, redirected};
 pub use request::{Ask, Request, new_id};
 pub use seen::Seen;
 pub use undo::Undo;
+pub use wall::stopped_at;

@@ -243,7 +243,6 @@ impl<S: Store> Inner<S> {
                         job,
                         Some(live),
                         about,
-                        book,
                         facts,
                         decision,
                         digest,
@@ -522,7 +521,11 @@ pub(crate) fn denied(decision: &Decision) -> Failure {
     let rule = rule_info(&decision.because);
     Failure::new(
         ErrorKind::Denied,
-        format!("Denied by {}.", decision.because),
+        // A reason is a sentence of its own, often enough.
+        format!(
+            "Denied by {}.",
+            decision.because.to_string().trim_end_matches('.')
+        ),
     )
     .with("rule", json!(rule))
     .with("role", decision.role.as_str())

@@ -1,6 +1,7 @@
 //! What was there before: actions that waited for an answer when Ward ended wait again, what was
 //! under way is lost, and what ended long ago is looked up in the store.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ impl<S: Store> Inner<S> {
         unfinished: Vec<Unfinished>,
     ) -> Result<(), StoreError> {
         let mut waiting = Vec::new();
+        let mut never_begun = HashMap::new();
         for found in found {
             match found {
                 Found::Open(open) => match open.approval.subject {
@@ -39,6 +41,9 @@ impl<S: Store> Inner<S> {
                         Err(failure) => {
                             tracing::warn!(%failure, id = open.asked.id, "an action cannot wait any longer");
                             self.withdrawn(&open).await?;
+                            if open.approval.subject == Subject::Action {
+                                never_begun.insert(open.asked.id.clone(), failure);
+                            }
                         }
                     },
                     // Its connection went with the command.
@@ -49,7 +54,11 @@ impl<S: Store> Inner<S> {
         }
         for lost in unfinished {
             if !waiting.contains(&lost.action_id) {
-                self.write_lost(lost).await?;
+                let failure = match never_begun.remove(&lost.action_id) {
+                    Some(failure) => waits_no_longer(&failure),
+                    None => lost_with_ward(),
+                };
+                self.write_lost(lost, &failure).await?;
             }
         }
         Ok(())
@@ -61,13 +70,10 @@ impl<S: Store> Inner<S> {
             person,
             asked,
         } = open.clone();
+        // The policy is looked at once there is a yes: a mistake in it today is mended by then.
         let workspace = self.workspace(Some(&asked.workspace))?;
         let job = Job::restored(asked, person.clone(), workspace, &self.options)?;
         let live = Arc::new(Live::of(&job));
-        if let Begun::Known(_) = self.actions.begin(&live)? {
-            return Err(Failure::new(ErrorKind::Conflict, "it waits twice"));
-        }
-        let book = job.workspace.policy(&self.options.config)?;
         let widen = match &approval.subject {
             Subject::Again { widen, .. } => widen.clone(),
             Subject::Action | Subject::Host { .. } => Vec::new(),
@@ -78,10 +84,9 @@ impl<S: Store> Inner<S> {
             Verb::Wall
         };
         let job = Arc::new(job);
-        self.jobs.begin(job.id.clone(), &job);
         let lifts = Lifted {
             job: Arc::clone(&job),
-            book,
+            config: self.options.config.clone(),
             facts: approval.facts.clone(),
             verb,
             mode: approval.mode,
@@ -90,7 +95,18 @@ impl<S: Store> Inner<S> {
         let state = State::Asking {
             approval_id: approval.id.clone(),
         };
-        let answer = self.put(approval, &person, lifts.check())?;
+        if let Begun::Known(_) = self.actions.begin(&live)? {
+            return Err(Failure::new(ErrorKind::Conflict, "it waits twice"));
+        }
+        self.jobs.begin(job.id.clone(), &job);
+        let answer = match self.put(approval, &person, lifts.check()) {
+            Ok(answer) => answer,
+            Err(failure) => {
+                self.jobs.end(&job.id);
+                self.actions.forget(&job.id);
+                return Err(failure);
+            }
+        };
         // At once: a session that is taken up next looks whether it is still asked.
         live.state.send_replace(state);
         let resumed = Resumed {
@@ -146,8 +162,7 @@ impl<S: Store> Inner<S> {
         Ok(())
     }
 
-    async fn write_lost(&self, lost: Unfinished) -> Result<(), StoreError> {
-        let failure = lost_with_ward();
+    async fn write_lost(&self, lost: Unfinished, failure: &Failure) -> Result<(), StoreError> {
         let data = json!({"status": "failed", "kind": failure.kind, "error": failure.message});
         let request = lost.request;
         let entry = NewEntry {
@@ -271,6 +286,17 @@ impl Recalled {
             duration_ms,
         }
     }
+}
+
+/// What waited for an answer when Ward ended, and cannot any more.
+fn waits_no_longer(why: &Failure) -> Failure {
+    Failure::new(
+        ErrorKind::Cancelled,
+        format!(
+            "It waited for an answer when Ward ended, and can wait no longer: {} It was not begun; ask anew with another id.",
+            why.message
+        ),
+    )
 }
 
 fn lost_with_ward() -> Failure {

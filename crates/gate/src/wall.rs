@@ -6,10 +6,10 @@ use std::sync::{Arc, Weak};
 
 use policy::{Decision, Verb, Verdict};
 use protocol::approval::{AnswerScope, Approval, Resolution, Subject};
-use protocol::facts::{Access, PathFact};
+use protocol::facts::{Access, EntryKind, PathFact};
 use protocol::sandbox::{SandboxReport, StoppedAccess};
 use protocol::wall::{WallAskParams, WallAskResult, Widen, WidenAccess};
-use protocol::{ActionName, Digest, Facts, Failure};
+use protocol::{ActionName, Digest, ErrorKind, Facts, Failure};
 use serde::Deserialize;
 use serde_json::Value;
 use store::Store;
@@ -67,19 +67,95 @@ impl<S: Store> Inner<S> {
         let job = job.into_iter().find_map(|id| self.jobs.get(id));
         let Some(job) = job else {
             return Err(Failure::new(
-                protocol::ErrorKind::Denied,
+                ErrorKind::Denied,
                 "Ward does not know whose connection this is.",
             ));
         };
         // One question for a host at a time: a program that opens ten connections asks once.
         let turn = job.host(&asked.host);
         let mut answered = turn.lock().await;
-        if let Some(answer) = &*answered {
-            return answer.clone();
+        let mut seen: Option<Seen> = None;
+        for _ in 0..TRIES {
+            if let Some(Err(no)) = &*answered {
+                return Err(no.clone());
+            }
+            let reach = self.reach(&job, &asked.host)?;
+            let Reach {
+                book,
+                facts,
+                written,
+                decision,
+                digest,
+            } = &reach;
+            // A yes is for what was shown: under another policy it is another question.
+            if decision.verdict == Verdict::Ask
+                && let Some(Ok(approved)) = &*answered
+                && approved == digest
+            {
+                return Ok(());
+            }
+            let mut record = Record::of(&job, &self.redactor, now());
+            record.decision(decision, facts, written, digest, &book.version);
+            record
+                .write(self)
+                .await
+                .map_err(|error| unwritten(&error))?;
+            match (decision.verdict, job.ask) {
+                (Verdict::Allow, _) => return Ok(()),
+                (Verdict::Deny, _) => return Err(crate::path::denied(decision)),
+                (Verdict::Ask, Ask::Deny) => return Err(crate::asking::nobody(decision)),
+                (Verdict::Ask, Ask::Wait) => {}
+            }
+            let changed = seen.as_ref().map(|seen| {
+                let workspace = &job.workspace.real;
+                seen.again(facts, decision.mode, &book.version, 0, workspace)
+            });
+            let live = self.actions.get(&job.id);
+            let subject = Subject::Host {
+                host: asked.host.clone(),
+            };
+            let answer = self
+                .ask(
+                    &job,
+                    live.as_deref(),
+                    subject,
+                    facts,
+                    decision,
+                    digest,
+                    changed,
+                )
+                .await?;
+            seen = Some(Seen::new(answer.approval(), Some(&book.version), 0));
+            let held = Held {
+                gate: Weak::clone(&self.me),
+                person: job.person.clone(),
+                approval: answer.approval().clone(),
+            };
+            let said = self.wait(answer).await;
+            drop(held);
+            if let Some(live) = live {
+                live.back_to_work();
+            }
+            // Whatever was said, it is decided once more: the policy may have changed meanwhile, and
+            // what was granted for longer is looked up each time, so that it can be revoked.
+            match said {
+                Ok(AnswerScope::Once) => *answered = Some(Ok(digest.clone())),
+                Ok(AnswerScope::Session | AnswerScope::Workspace) => {}
+                Err(failure) => *answered = Some(Err(failure)),
+            }
         }
+        Err(Failure::new(
+            ErrorKind::Changed,
+            "What decides about this host changed again and again while it was asked about.",
+        ))
+    }
+
+    /// What is decided now about a host that a command of this job wants to reach.
+    fn reach(&self, job: &Job, host: &str) -> Result<Reach, Failure> {
+        self.is_on_the_roll(&job.actor)?;
         let book = job.workspace.policy(&self.options.config)?;
         let facts = Facts {
-            hosts: vec![asked.host.clone()],
+            hosts: vec![host.to_owned()],
             ..Facts::default()
         };
         let grants = self.grants.current(&job.person);
@@ -87,77 +163,35 @@ impl<S: Store> Inner<S> {
         let decision = job.decide(&book, Verb::Net, &facts, confinement, &grants)?;
         let written = written(&facts)?;
         let digest = job.digest(&written, decision.mode, &book, &[])?;
-        let mut record = Record::of(&job, &self.redactor, now());
-        record.decision(&decision, &facts, &written, &digest, &book.version);
-        record
-            .write(self)
-            .await
-            .map_err(|error| unwritten(&error))?;
-        match (decision.verdict, job.ask) {
-            (Verdict::Allow, _) => return Ok(()),
-            (Verdict::Deny, _) => return Err(crate::path::denied(&decision)),
-            (Verdict::Ask, Ask::Deny) => return Err(crate::asking::nobody(&decision)),
-            (Verdict::Ask, Ask::Wait) => {}
-        }
-        let live = self.actions.get(&job.id);
-        let subject = Subject::Host { host: asked.host };
-        let answer = self
-            .ask(
-                &job,
-                live.as_deref(),
-                subject,
-                &book,
-                &facts,
-                &decision,
-                &digest,
-                None,
-            )
-            .await?;
-        let held = Held {
-            gate: Weak::clone(&self.me),
-            person: job.person.clone(),
-            approval: answer.approval().clone(),
-        };
-        let said = self.wait(answer).await;
-        drop(held);
-        if let Some(live) = live {
-            live.back_to_work();
-        }
-        // What was granted for longer is looked up each time, so that it can be revoked.
-        match said {
-            Ok(AnswerScope::Once) => *answered = Some(Ok(())),
-            Ok(AnswerScope::Session | AnswerScope::Workspace) => {}
-            Err(failure) => {
-                *answered = Some(Err(failure.clone()));
-                return Err(failure);
-            }
-        }
-        Ok(())
+        Ok(Reach {
+            book,
+            facts,
+            written,
+            decision,
+            digest,
+        })
     }
 
     /// Whether a connection that is open may stay so: some action that it can belong to has leave
     /// still, by an answer that was for this action, or by a rule or a grant that holds now.
     fn has_leave(&self, asked: &WallAskParams) -> Result<(), Failure> {
-        let facts = Facts {
-            hosts: vec![asked.host.clone()],
-            ..Facts::default()
-        };
         for job in asked.actions.iter().filter_map(|id| self.jobs.get(id)) {
-            if let Ok(answered) = job.host(&asked.host).try_lock()
-                && matches!(*answered, Some(Ok(())))
-            {
-                return Ok(());
-            }
-            let book = job.workspace.policy(&self.options.config)?;
-            let grants = self.grants.current(&job.person);
-            let confinement = job.workspace.runtime.confinement();
-            let decision = job.decide(&book, Verb::Net, &facts, confinement, &grants)?;
-            if decision.verdict == Verdict::Allow {
+            let is_answered = || {
+                let turn = job.host(&asked.host);
+                turn.try_lock()
+                    .is_ok_and(|answered| matches!(*answered, Some(Ok(_))))
+            };
+            let is_let = match self.reach(&job, &asked.host)?.decision.verdict {
+                Verdict::Allow => true,
+                Verdict::Ask => is_answered(),
+                Verdict::Deny => false,
+            };
+            if is_let {
                 return Ok(());
             }
         }
         Err(Failure::new(
-            protocol::ErrorKind::Denied,
+            ErrorKind::Denied,
             "The leave for this host was taken back.",
         ))
     }
@@ -229,7 +263,6 @@ impl<S: Store> Inner<S> {
                     job,
                     Some(live),
                     subject,
-                    &book,
                     &facts,
                     &decision,
                     &digest,
@@ -273,7 +306,7 @@ impl<S: Store> Inner<S> {
         // What came of it the first time is known no more.
         asked.await?.map(Some).ok_or_else(|| {
             Failure::new(
-                protocol::ErrorKind::Denied,
+                ErrorKind::Denied,
                 "The command was not run again with a wider wall.",
             )
         })
@@ -319,7 +352,7 @@ impl<S: Store> Inner<S> {
         })
     }
 
-    /// What grants for single paths widen the wall by, from the start.
+    /// What grants for single files and folders widen the wall by, from the start.
     pub(crate) fn granted_paths(&self, job: &Job, book: &Files) -> Result<Vec<Widen>, Failure> {
         if job.name != ActionName::TerminalRun && job.name != ActionName::TerminalOpen {
             return Ok(Vec::new());
@@ -334,6 +367,10 @@ impl<S: Store> Inner<S> {
                 path,
                 access: WidenAccess::Write,
             }];
+            // What is gone, or leads elsewhere by now, is nothing that can be opened.
+            if led_away(&path).is_some() {
+                continue;
+            }
             let confinement = job.workspace.runtime.confinement();
             let one = std::slice::from_ref(grant);
             let decision = job.decide(book, Verb::Wall, &facts_of(&path), confinement, one)?;
@@ -346,26 +383,43 @@ impl<S: Store> Inner<S> {
     }
 }
 
-/// The one path that a pattern like `fs.write(/var/log/app.log)` is about.
+/// The one file that a pattern like `fs.write(/var/log/app.log)` is about, or the one folder of
+/// `fs.write(/var/log/**)`.
 fn single_path(pattern: &str, workspace: &Path) -> Option<String> {
     let path = pattern.strip_prefix("fs.write(")?.strip_suffix(')')?;
-    if path.contains(['*', '?', '[', '{', '\\']) || path.starts_with('~') {
+    let path = path.strip_suffix("/**").unwrap_or(path);
+    if path.is_empty() || path.contains(['*', '?', '[', '{', '\\']) || path.starts_with('~') {
         return None;
     }
     workspace.join(path).to_str().map(ToOwned::to_owned)
 }
 
 pub(crate) fn facts_of(widen: &[Widen]) -> Facts {
-    let fact = |widen: &Widen| PathFact {
-        path: widen.path.clone(),
+    stopped_at(widen.iter().map(|widen| widen.path.clone()))
+}
+
+/// What a command that was stopped at these real paths would touch were the wall opened there: of a
+/// folder all that is in it.
+pub fn stopped_at(paths: impl IntoIterator<Item = String>) -> Facts {
+    let fact = |path: String| PathFact {
+        kind: Path::new(&path).is_dir().then_some(EntryKind::Directory),
+        path,
         access: Access::Write,
-        kind: None,
         digest: None,
     };
     Facts {
-        paths: widen.iter().map(fact).collect(),
+        paths: paths.into_iter().map(fact).collect(),
         ..Facts::default()
     }
+}
+
+/// What is decided about a host.
+struct Reach {
+    book: Arc<Files>,
+    facts: Facts,
+    written: Value,
+    decision: Decision,
+    digest: Digest,
 }
 
 /// What stopped a command.

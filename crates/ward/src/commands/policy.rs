@@ -9,7 +9,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, bail};
 use gate::files::Files;
 use policy::{Asked, Authority, Confinement, Decision, Mode, Place, Time, Verb, Verdict, builtin};
-use protocol::facts::{Access, EntryKind, PathFact};
 use protocol::{ActionName, Facts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -194,19 +193,8 @@ fn hosts(hosts: Vec<String>) -> Facts {
 
 /// Writes that a command was stopped at.
 fn stopped(workspace: &Path, paths: &[String]) -> Facts {
-    let fact = |path: &String| {
-        let path = workspace.join(path);
-        PathFact {
-            kind: path.is_dir().then_some(EntryKind::Directory),
-            path: path.to_string_lossy().into_owned(),
-            access: Access::Write,
-            digest: None,
-        }
-    };
-    Facts {
-        paths: paths.iter().map(fact).collect(),
-        ..Facts::default()
-    }
+    let paths = paths.iter().map(|path| workspace.join(path));
+    gate::stopped_at(paths.map(|path| path.to_string_lossy().into_owned()))
 }
 
 fn read_params(words: &[String]) -> anyhow::Result<Map<String, Value>> {
