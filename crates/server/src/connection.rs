@@ -4,6 +4,7 @@ use axum::http::Extensions;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Peer;
+use crate::places::Introduced;
 use crate::user::User;
 
 /// A connection. Ward puts it beside each request; nothing that a client sends can.
@@ -13,6 +14,8 @@ pub(crate) struct Connection {
     /// Whether the process at its other end is this user's, on this machine, and sees the same files.
     pub(crate) beside: bool,
     pub(crate) user: User,
+    /// Whether somebody has said over it who they are.
+    pub(crate) introduced: Introduced,
     /// Cancelled when Ward is told to stop.
     pub(crate) stop: CancellationToken,
 }
@@ -24,6 +27,7 @@ impl Connection {
             peer: Peer::Local,
             beside: false,
             user: User::default(),
+            introduced: Introduced::default(),
             stop: CancellationToken::new(),
         })
     }

@@ -33,6 +33,7 @@ mod listen;
 mod openapi;
 mod operations;
 mod origin;
+mod places;
 mod routes;
 mod sse;
 mod upgrade;

@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -17,7 +16,6 @@ use rustix::net::{
 };
 use tokio::net::unix::UCred;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
@@ -25,6 +23,7 @@ use tower::Service as _;
 use crate::auth::Peer;
 use crate::beside;
 use crate::connection::Connection;
+use crate::places::Places;
 use crate::user::User;
 
 /// How long answers that are under way have when it is told to stop.
@@ -34,7 +33,7 @@ const HEAD: Duration = Duration::from_secs(20);
 /// How large the head of a request can be.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 64;
-/// Connections at once, for each listener; more wait.
+/// Connections at once, for each listener.
 const MAX_CONNECTIONS: usize = 512;
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 128;
@@ -162,13 +161,12 @@ async fn answer<L: Listener>(
     let stopping = CancellationToken::new();
     let late = CancellationToken::new();
     let tasks = TaskTracker::new();
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let places = Places::new(MAX_CONNECTIONS);
     tokio::pin!(stop);
     loop {
         let next = async {
-            // Never closed.
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
+            let accepted = listener.accept().await;
+            (places.take().await, accepted)
         };
         let (place, (stream, address)) = tokio::select! {
             () = &mut stop => break,
@@ -179,6 +177,7 @@ async fn answer<L: Listener>(
             peer,
             beside,
             user,
+            introduced: place.introduced(),
             stop: stopping.clone(),
         };
         let (router, late) = (router.clone(), late.clone());
@@ -186,8 +185,8 @@ async fn answer<L: Listener>(
             tokio::select! {
                 () = converse(stream, router, connection) => {}
                 () = late.cancelled() => {}
+                () = place.gone() => tracing::debug!("a connection that said nothing made room"),
             }
-            drop(place);
         });
     }
     drop(listener);

@@ -98,6 +98,9 @@ fn caller<S: Store>(
         Err(Refused::Wrong(failure)) => return Err(failure),
     };
     note(app, &passed);
+    if let Some(connection) = request.extensions().get::<Connection>() {
+        connection.introduced.note();
+    }
     let Passed {
         identity,
         pass,
@@ -261,6 +264,9 @@ pub(crate) fn for_editors<S: Store>(app: &Arc<App<S>>) -> Authenticate {
         let Identity::Actor(actor) = passed.identity else {
             return Err("A runtime's token is not for this. Use a person's.".to_owned());
         };
+        if let Some(connection) = extensions.get::<Connection>() {
+            connection.introduced.note();
+        }
         let gone = watched.gone(passed.pass, &app.tokens);
         Ok(Known {
             actor,
