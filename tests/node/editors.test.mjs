@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { ALL, connect, editor, environment } from "./editor.mjs";
-import { limit } from "./host.mjs";
+import { limit, place } from "./host.mjs";
 import { says, scripted } from "./scripted.mjs";
 import { is, serve } from "./served.mjs";
 
@@ -333,6 +333,12 @@ test("ward run chooses its runtime by kind or by id, and waits for one that is n
   await gone.until(is("runtime.awaited"));
   await editor(t, it, { act, runtime_id: window.id });
   await gone.until(is("session.completed"));
+});
+
+test("ward run does not wait for an editor where none can connect", limit, async (t) => {
+  const it = await place(t);
+  const run = promisify(execFile)(process.env.WARD_BIN, ["run", "--runtime", "vscode", "--workspace", it.workspace, "--model", "offline", "read a.txt"], { env: environment(it) });
+  await assert.rejects(run, ({ code, stderr }) => code === 1 && /no editor can connect to it\. Start `ward serve` first\./.test(stderr));
 });
 
 test("ward chat works in the editor that it is told to", limit, async (t) => {
