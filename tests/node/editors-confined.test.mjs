@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { editor, environment, overSocket } from "./editor.mjs";
-import { limit } from "./host.mjs";
+import { limit, place } from "./host.mjs";
 import { serve } from "./served.mjs";
 
 /** Does what it is told, as an editor does: it starts the program with its arguments. */
@@ -63,7 +63,8 @@ test("an editor that shows to be on this machine has its commands confined: what
   assert.equal(sent.confined, true);
   const { command: line, env, ...rest } = sent.params;
   assert.deepEqual([line, env, rest.timeout_ms, rest.cwd], [undefined, undefined, 20_000, it.workspace]);
-  assert.deepEqual(rest.argv.slice(1, 8), ["exec", "--until-parent-ends", "--workspace", it.workspace, "--", "env", "--"]);
+  const [, , , , , , mark] = rest.argv;
+  assert.deepEqual(rest.argv.slice(1, 12), ["exec", "--until-parent-ends", "--own", join(it.home, ".local/share/ward"), "--mark", mark, "--workspace", it.workspace, "--", "env", "--"]);
   assert.deepEqual(rest.argv.slice(-3), ["sh", "-c", command]);
   // Elsewhere than in its workspace nothing is confined, so nothing is run.
   const elsewhere = await run(it, window, { command: "true", cwd: ".." });
@@ -119,4 +120,75 @@ test("a process with other files cannot show that it is here", limit, async (t) 
   const status = await new Promise((resolve) => execFile("unshare", ["--user", "--map-root-user", "--mount", process.execPath, file], (error, out) => resolve(error ? String(error) : out.trim())));
   if (/unshare failed|Operation not permitted/.test(status)) return t.skip("no namespaces here");
   assert.equal(status, "403");
+});
+
+/** A window on a folder, which has shown that it is here. */
+async function shown(t, it, workspace) {
+  const window = await editor(t, it, { workspace, act: obedient(it) });
+  assert.equal(await overSocket(it, window.ward, "POST", `/runtimes/${window.id}/here`), 200);
+  return window;
+}
+
+test("what is for one folder runs in no window on another, and what names only the window is decided on by that folder's rules", limit, async (t) => {
+  const it = await serve(t);
+  const other = join(it.home, "other");
+  await mkdir(other);
+  await writeFile(join(other, "ward.toml"), '[[rules]]\ndeny = "terminal.run(cat *)"\n');
+  const window = await shown(t, it, other);
+  const ward = (...args) => new Promise((resolve, reject) => execFile(process.env.WARD_BIN, args, { env: environment(it) }, (error, out) => (error ? reject(error) : resolve(out.trim()))));
+  const token = await ward("tokens", "add", "--role", "system_agent", "--workspace", it.workspace);
+  const params = { command: "cat x; echo owned > made" };
+  for (const runtime of [window.id, { kind: "vscode", workspace: other }]) {
+    for (const action of [{ action: "terminal.run", params }, { action: "fs.read", params: { path: "ward.toml" } }]) {
+      const agents = await it.ask("POST", "/actions", { ...action, runtime }, { headers: { authorization: `Bearer ${token}` } });
+      const { outcome } = await agents.json();
+      assert.deepEqual([outcome?.kind, outcome?.details?.field], ["invalid_params", "workspace"], JSON.stringify(outcome));
+      const named = await it.call("POST", "/actions", { ...action, runtime, workspace: it.workspace });
+      assert.equal(named.body.outcome.kind, "invalid_params");
+      const session = await it.call("POST", "/sessions", { input: "hello", model: "offline", runtime, workspace: it.workspace });
+      assert.deepEqual([session.status, session.body.kind], [400, "invalid_params"]);
+    }
+    // Where a person names the window alone, that folder is meant, with its rules.
+    const denied = await it.call("POST", "/actions", { action: "terminal.run", params, runtime });
+    assert.deepEqual([denied.status, denied.body.kind, denied.body.details?.rule?.text ?? denied.body.rule?.text], [403, "denied", "terminal.run(cat *)"]);
+    const begun = await it.call("POST", "/sessions", { input: "hello", model: "offline", runtime });
+    assert.equal((await it.call("GET", `/sessions/${begun.body.session_id}`)).body.workspace, other);
+  }
+  assert.deepEqual(window.asked, []);
+  await assert.rejects(stat(join(other, "made")));
+});
+
+test("a command is confined in an editor only where there can be a wall, and what cannot be made is no command that failed", limit, async (t) => {
+  const at = await place(t);
+  const data = join(at.workspace, "data");
+  const it = await serve(t, { at, args: ["--data", data] });
+  // Ward's own files are in the one, keys in the other.
+  for (const [folder, why] of [[it.workspace, /Ward's own files are inside/], [it.home, /holds your home folder/]]) {
+    const window = await shown(t, it, folder);
+    const { outcome } = await run(it, window, { command: "ls -A; touch made" }, { workspace: folder });
+    assert.equal(outcome.kind, "sandbox_failed", JSON.stringify(outcome));
+    assert.match(outcome.error, why);
+    assert.deepEqual(window.asked, []);
+    window.socket.close();
+  }
+  // Where it turns out only there.
+  const project = join(it.home, "project");
+  await mkdir(join(project, "ward"), { recursive: true });
+  const window = await editor(t, it, { workspace: project, act: obedient(it, { XDG_CONFIG_HOME: project }) });
+  await overSocket(it, window.ward, "POST", `/runtimes/${window.id}/here`);
+  const { outcome } = await run(it, window, { command: "touch made" });
+  assert.equal(outcome.kind, "sandbox_failed", JSON.stringify(outcome));
+  assert.ok(!outcome.error.includes("["), outcome.error);
+  await assert.rejects(stat(join(project, "made")));
+});
+
+test("a redirection in an editor on this machine is decided on where a link leads it", limit, async (t) => {
+  const it = await serve(t);
+  await writeFile(join(it.workspace, "kept.txt"), "old\n");
+  await symlink("kept.txt", join(it.workspace, "link"));
+  await writeFile(join(it.workspace, "ward.toml"), '[[rules]]\ndeny = "fs.write(kept.txt)"\n');
+  const window = await shown(t, it, it.workspace);
+  const refused = await it.call("POST", "/actions", { action: "terminal.run", params: { command: "echo x > link; ls" }, runtime: window.id });
+  assert.deepEqual([refused.status, refused.body.kind], [403, "denied"]);
+  assert.equal(await readFile(join(it.workspace, "kept.txt"), "utf8"), "old\n");
 });

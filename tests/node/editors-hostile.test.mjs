@@ -267,3 +267,35 @@ test("who does not say who they are is not kept waiting for", limit, async (t) =
   await once(silent, "close");
   await unharmed();
 });
+
+test("who opens connections and says nothing keeps nobody out", limit, async (t) => {
+  const it = await serve(t);
+  const before = await editor(t, it, { options: { transports: ["websocket"] } });
+  const port = Number(new URL(it.url).port);
+  const silent = Array.from({ length: 640 }, () => createConnection(port, "127.0.0.1").on("error", () => {}));
+  t.after(() => silent.forEach((socket) => socket.destroy()));
+  // The oldest of them had to make room.
+  await once(silent[0].resume(), "close");
+  assert.equal((await it.call("GET", "/healthz")).status, 200);
+  const after = await editor(t, it);
+  for (const { id } of [before, after]) {
+    const { body } = await it.call("POST", "/actions", { action: "editor.open", params: { path: "x" }, runtime: id });
+    assert.equal(body.outcome.status, "done", JSON.stringify(body));
+  }
+});
+
+test("what an editor says of its output and of what went wrong is bounded, and breaks nothing", limit, async (t) => {
+  const it = await serve(t);
+  const window = await editor(t, it, {
+    act: ({ id }, socket) => {
+      const most = "18446744073709551615";
+      ["a", "b", "c"].forEach((_, seq) => socket.emit("action:output", { id, seq, stream: "dropped", data: most }));
+      return { ok: false, error: "x".repeat(1_000_000), kind: "io" };
+    },
+  });
+  const { body } = await it.call("POST", "/actions", { id: "much", action: "editor.open", params: { path: "x" }, runtime: window.id });
+  assert.equal(body.outcome.kind, "io");
+  assert.ok(body.outcome.error.length < 5_000, String(body.outcome.error.length));
+  const events = await (await it.ask("GET", "/actions/much/events")).text();
+  assert.match(events, /event: ?action\.dropped\n.*18446744073709551615/s);
+});

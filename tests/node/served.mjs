@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { place, start } from "./host.mjs";
 
 /** `ward serve` in a place of its own; `more` is added to its environment. */
-export async function serve(t, { at, more = {}, prepare } = {}) {
+export async function serve(t, { at, more = {}, args = [], prepare } = {}) {
   at ??= await place(t);
   await prepare?.(at);
-  const ward = await start(t, ["serve", "--addr", "127.0.0.1:0", "--no-open"], at, more);
+  const ward = await start(t, ["serve", "--addr", "127.0.0.1:0", "--no-open", ...args], at, more);
   const url = await new Promise((resolve, reject) => {
     let text = "";
     ward.child.stdout.on("data", (bytes) => {
@@ -52,7 +52,7 @@ export async function serve(t, { at, more = {}, prepare } = {}) {
     again: async () => {
       ward.child.kill("SIGKILL");
       await ward.exited;
-      return serve(t, { at, more });
+      return serve(t, { at, more, args });
     },
   };
 }

@@ -51,6 +51,13 @@ impl<S: Store> Elsewhere for Broker<S> {
         self.get(person, id).is_some() || self.former().get(person, id).is_some()
     }
 
+    fn workspace_of(&self, person: &str, id: &str) -> Option<String> {
+        match self.get(person, id) {
+            Some(editor) => Some(editor.info().workspace),
+            None => Some(self.former().get(person, id)?.workspace.clone()),
+        }
+    }
+
     fn list(&self, person: &str) -> Vec<RuntimeInfo> {
         let editors = self.editors();
         let theirs = editors.values().filter(|editor| editor.person == person);
@@ -107,7 +114,8 @@ impl<S: Store> Broker<S> {
         let is_ready = |editor: &&Arc<Editor>| editor.health() == RuntimeHealth::Ready;
         let ready: Vec<&Arc<Editor>> = fitting.iter().filter(is_ready).collect();
         match (ready.as_slice(), fitting.as_slice()) {
-            ([one], _) => Ok(Arc::clone(one)),
+            ([one], _) if one.works_in(workspace) => Ok(Arc::clone(one)),
+            ([one], _) => Err(is_of_another(one, workspace)),
             ([], []) => Err(self.none(person, choice)),
             ([], [away, ..]) => Err(is_away(&About::from(&away.info()))),
             (several, _) => {
@@ -127,4 +135,18 @@ impl<S: Store> Broker<S> {
             }
         }
     }
+}
+
+/// What is refused to an editor of another folder: that folder's rules, roles and grants would not
+/// count.
+fn is_of_another(editor: &Editor, workspace: &str) -> Failure {
+    let info = editor.info();
+    Failure::new(
+        ErrorKind::InvalidParams,
+        format!(
+            "{} ({}) works in {}, and this is for {workspace}. Name its own folder as the workspace.",
+            info.kind, info.runtime_id, info.workspace
+        ),
+    )
+    .with("field", "workspace")
 }

@@ -1,5 +1,6 @@
 //! One registered runtime: how an action gets there and back.
 
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const PERSON: Duration = Duration::from_secs(60 * 60);
 /// What is added where the action has a limit of its own.
 const MARGIN: Duration = Duration::from_secs(10);
+/// How much an editor can say about what went wrong.
+const MAX_ERROR: usize = 4 * 1024;
 /// For how long an answer is still known that nobody waits for.
 const LATE: Duration = Duration::from_secs(60);
 
@@ -222,6 +225,19 @@ impl Editor {
         kind && capable && about.workspace == workspace
     }
 
+    /// Whether what is for this workspace may run in it: it works there, or on another machine, where
+    /// all that it does is outside.
+    pub(crate) fn works_in(&self, workspace: &str) -> bool {
+        let own = {
+            let state = self.state();
+            if state.about.workspace == workspace {
+                return true;
+            }
+            state.about.workspace.clone()
+        };
+        !Path::new(&own).is_dir()
+    }
+
     /// Whether it takes actions.
     pub(crate) fn health(&self) -> RuntimeHealth {
         self.state().health()
@@ -269,10 +285,12 @@ impl Editor {
         let link = self.link()?;
         // What was decided on as confined is sent as a whole `ward exec`, or not at all.
         let confined = permit.mode() == Mode::Sandbox && runs(&permit);
+        let mut mark = String::new();
         let wrapped = match &link.here {
             Some((here, _)) if confined && link.is_confined() => {
                 let workspace = self.state().about.workspace.clone();
-                Some(exec::wrapped(here, &workspace, &permit)?)
+                mark = gate::new_id()?;
+                Some(exec::wrapped(here, &workspace, &permit, &mark)?)
             }
             _ if confined => return Err(unproven()),
             _ => None,
@@ -341,6 +359,9 @@ impl Editor {
                 under_way.id = None;
                 taking.finish().await;
                 if let (true, Some((_, tier))) = (confined, &link.here) {
+                    if let Some(failure) = exec::not_made(&done.result, &mark) {
+                        return Err(failure);
+                    }
                     exec::held_by(&mut done.result, *tier);
                 }
                 result(done)
@@ -413,10 +434,14 @@ fn result(done: Done) -> Result<Box<RawValue>, Failure> {
         Ok(kind) => kind,
         Err(_) => ErrorKind::Io,
     };
-    let error = match done.error.is_empty() {
+    let mut error = match done.error.is_empty() {
         true => "The editor could not do it and did not say why.".to_owned(),
         false => done.error,
     };
+    if error.len() > MAX_ERROR {
+        error.truncate(error.floor_char_boundary(MAX_ERROR));
+        error.push('…');
+    }
     Err(Failure::new(kind, error))
 }
 

@@ -4,6 +4,7 @@
 //! That the editor is on this machine is not its word: it has shown it (see [`crate::Broker::here`]).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gate::runtime::Permit;
 use protocol::facts::CommandFact;
@@ -12,16 +13,39 @@ use protocol::{ErrorKind, Failure};
 use serde_json::{Value, json};
 
 /// How commands are confined on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Here {
     /// Ward's own program.
     pub program: PathBuf,
     /// Ward's own socket, over which an editor shows that it is here.
     pub socket: PathBuf,
+    /// Where the store is: Ward's own, which no command may reach.
+    pub data: PathBuf,
+    /// Refuses a folder around which there can be no wall.
+    pub usable: Usable,
 }
 
-/// The parameters of a `terminal.run` that runs the permitted command in the sandbox.
-pub(crate) fn wrapped(here: &Here, workspace: &str, permit: &Permit) -> Result<Value, Failure> {
+/// Refuses a folder around which there can be no wall.
+pub type Usable = Arc<dyn Fn(&Path) -> Result<(), Failure> + Send + Sync>;
+
+impl std::fmt::Debug for Here {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Here")
+            .field("program", &self.program)
+            .field("socket", &self.socket)
+            .field("data", &self.data)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The parameters of a `terminal.run` that runs the permitted command in the sandbox. Where that
+/// cannot be made, its words end with the mark.
+pub(crate) fn wrapped(
+    here: &Here,
+    workspace: &str,
+    permit: &Permit,
+    mark: &str,
+) -> Result<Value, Failure> {
     let command = permit.facts().command.as_ref();
     let command = command.ok_or_else(|| {
         Failure::new(
@@ -29,7 +53,8 @@ pub(crate) fn wrapped(here: &Here, workspace: &str, permit: &Permit) -> Result<V
             "There is no command that could be confined.",
         )
     })?;
-    params(here, workspace, command, permit.params())
+    (here.usable)(Path::new(workspace))?;
+    params(here, workspace, command, permit.params(), mark)
 }
 
 fn params(
@@ -37,6 +62,7 @@ fn params(
     workspace: &str,
     command: &CommandFact,
     asked: &Value,
+    mark: &str,
 ) -> Result<Value, Failure> {
     // Outside of it, `ward exec` would quietly run it in the workspace itself.
     if !Path::new(&command.cwd).starts_with(workspace) {
@@ -48,17 +74,21 @@ fn params(
             ),
         ));
     }
-    let program = here.program.to_str().ok_or_else(|| {
-        Failure::new(
+    let (Some(program), Some(data)) = (here.program.to_str(), here.data.to_str()) else {
+        return Err(Failure::new(
             ErrorKind::NotCapable,
-            "The path of Ward's own program is not UTF-8, so that no editor can be told it.",
-        )
-    })?;
+            "The path of Ward's own program or data folder is not UTF-8, so that no editor can be told it.",
+        ));
+    };
     // An editor that is killed can stop nothing any more.
     let exec = [
         program,
         "exec",
         "--until-parent-ends",
+        "--own",
+        data,
+        "--mark",
+        mark,
         "--workspace",
         workspace,
         "--",
@@ -89,6 +119,18 @@ fn params(
     Ok(Value::Object(params))
 }
 
+/// Why the sandbox of a command could not be made, so that it was not run, where its result says so.
+pub(crate) fn not_made(result: &Value, mark: &str) -> Option<Failure> {
+    let end = format!(" [{mark}]");
+    let printed = ["stderr", "stdout"].into_iter();
+    let mut lines = printed
+        .filter_map(|name| result.get(name)?.as_str())
+        .flat_map(str::lines);
+    let why = lines.find_map(|line| Some(line.split_once(&end)?.0))?;
+    let why = why.rsplit("ward: ").next().unwrap_or(why);
+    Some(Failure::new(ErrorKind::SandboxFailed, why))
+}
+
 /// Says in a command's result what held it: Ward's own word, whatever the editor said.
 pub(crate) fn held_by(result: &mut Value, tier: Tier) {
     if let Value::Object(result) = result {
@@ -106,6 +148,8 @@ mod tests {
         Here {
             program: "/usr/bin/ward".into(),
             socket: "/data/ward.sock".into(),
+            data: "/data".into(),
+            usable: Arc::new(|_| Ok(())),
         }
     }
 
@@ -134,10 +178,11 @@ mod tests {
             "env": {"WARD_SANDBOX_MINIMUM": "none", "-i": "x"},
         });
         assert_eq!(
-            params(&here(), "/work", &asked, &as_asked).unwrap(),
+            params(&here(), "/work", &asked, &as_asked, "m1").unwrap(),
             json!({
                 "argv": [
-                    "/usr/bin/ward", "exec", "--until-parent-ends", "--workspace", "/work", "--",
+                    "/usr/bin/ward", "exec", "--until-parent-ends", "--own", "/data", "--mark", "m1",
+                    "--workspace", "/work", "--",
                     "env", "--", "-i=x", "WARD_SANDBOX_MINIMUM=none",
                     "sh", "-c", "cargo test -- --x",
                 ],
@@ -150,7 +195,7 @@ mod tests {
     #[test]
     fn a_folder_outside_the_workspace_and_a_name_that_is_none_are_refused() {
         let refused = |asked: &CommandFact| {
-            params(&here(), "/work", asked, &json!({}))
+            params(&here(), "/work", asked, &json!({}), "m1")
                 .unwrap_err()
                 .kind
         };
@@ -162,6 +207,18 @@ mod tests {
             let asked = command(&["ls"], "/work", &[(name, "x")]);
             assert_eq!(refused(&asked), ErrorKind::InvalidParams, "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_sandbox_that_could_not_be_made_is_no_command_that_failed() {
+        let result = |stderr: &str| json!({"exit_code": 125, "stdout": "", "stderr": stderr});
+        assert_eq!(not_made(&result("ward: No.\n"), "m1"), None);
+        assert_eq!(not_made(&json!({"exit_code": 125}), "m1"), None);
+        let failure = not_made(&result("note\nward: / is no workspace. [m1]\n"), "m1").unwrap();
+        assert_eq!(
+            (failure.kind, &*failure.message),
+            (ErrorKind::SandboxFailed, "/ is no workspace.")
+        );
     }
 
     #[test]

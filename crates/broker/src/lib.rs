@@ -34,6 +34,6 @@ mod output;
 mod patched;
 
 pub use broker::{Authenticate, Broker, Known, LEASE, Layer, Options};
-pub use exec::Here;
+pub use exec::{Here, Usable};
 pub use hello::{Hello, is_for};
 pub use index::real;

@@ -21,7 +21,7 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::live::{Actions, Live};
 use crate::pending::Pending;
 use crate::redact::Redactor;
-use crate::runtime::{Elsewhere, Launch, LocalRuntime, Runtime, RuntimeInfo};
+use crate::runtime::{Elsewhere, Launch, LocalRuntime, Runtime, RuntimeChoice, RuntimeInfo};
 use crate::undo::Keep;
 use crate::wall::Keeper;
 use crate::workspace::{self, Workspace};
@@ -249,6 +249,13 @@ impl<S: Store> Gate<S> {
         let _ = self.0.roll.set(roll);
     }
 
+    /// The folder that a choice of a runtime is about, where it is one of this machine: what is asked
+    /// for there without naming a workspace is meant for that.
+    #[must_use]
+    pub fn workspace_of(&self, actor: &Actor, choice: &RuntimeChoice) -> Option<PathBuf> {
+        self.0.workspace_of(actor, choice)
+    }
+
     /// Who knows the runtimes beside the local ones.
     #[must_use]
     pub fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
@@ -293,6 +300,14 @@ impl<S: Store> Gate<S> {
 }
 
 impl<S: Store> Inner<S> {
+    pub(crate) fn workspace_of(&self, actor: &Actor, choice: &RuntimeChoice) -> Option<PathBuf> {
+        let folder = match choice {
+            RuntimeChoice::Need(need) => need.workspace.clone()?,
+            RuntimeChoice::Id(id) => self.elsewhere.get()?.workspace_of(actor.person(), id)?,
+        };
+        Some(PathBuf::from(folder)).filter(|folder| folder.is_dir())
+    }
+
     /// The workspace at this path, or the usual one, and what decides in it. Where that is as it was,
     /// it takes one look for both.
     pub(crate) fn workspace_and_policy(

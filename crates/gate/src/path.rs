@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use policy::{Decision, Verb, Verdict};
+use policy::{Confinement, Decision, Verb, Verdict};
 use protocol::approval::Subject;
 use protocol::wall::{WallParams, Widen};
 use protocol::{Digest, ErrorKind, Facts, Failure, Mode};
@@ -108,7 +108,12 @@ impl<S: Store> Inner<S> {
             )
             .with("field", "id"));
         }
-        let (workspace, book) = self.workspace_and_policy(request.workspace.as_deref())?;
+        let runtime = request.runtime.filter(|choice| !choice.is_local());
+        let meant = match (&request.workspace, &runtime) {
+            (None, Some(choice)) => self.workspace_of(actor, choice),
+            (named, _) => named.clone(),
+        };
+        let (workspace, book) = self.workspace_and_policy(meant.as_deref())?;
         let mut kept = Kept {
             id: match request.id {
                 Some(id) => id,
@@ -125,7 +130,7 @@ impl<S: Store> Inner<S> {
             mode: request.mode.unwrap_or(Mode::Sandbox),
             workspace: workspace.real.clone(),
             session: request.session,
-            runtime: request.runtime.filter(|choice| !choice.is_local()),
+            runtime,
             ask: request.ask,
             content: Digest::of(b""),
         };
@@ -348,7 +353,9 @@ impl<S: Store> Inner<S> {
         let verb = Verb::Action(job.name);
         let confinement = job.confinement(&*runtime);
         // A redirection is decided on where links lead it; the runtime is held to its own facts.
-        let led = match job.runtime.is_none() {
+        // An editor that confines is on this machine, as the local runtime is.
+        let is_here = job.runtime.is_none() || runtime.confinement() == Confinement::Kernel;
+        let led = match is_here {
             true => redirected(&facts, &job.workspace.name),
             false => None,
         };

@@ -138,7 +138,7 @@ impl<S: Store> Writer<S> {
                 data,
                 ..
             } => {
-                self.dropped += data.parse().unwrap_or(0);
+                self.dropped = self.dropped.saturating_add(data.parse().unwrap_or(0));
                 return;
             }
             Piece::Printed {
@@ -149,7 +149,7 @@ impl<S: Store> Writer<S> {
         };
         // Once something is dropped everything is, so that there is one gap and not many.
         if self.dropped > 0 || self.kept + data.len() > CAP {
-            self.dropped += data.len();
+            self.dropped = self.dropped.saturating_add(data.len());
             return;
         }
         self.kept += data.len();

@@ -68,7 +68,8 @@ pub trait Wall: Send + Sync {
 /// Runtimes beside the local one, which come and go: editors.
 pub trait Elsewhere: Send + Sync {
     /// The one runtime of this person's that is chosen and can do this action. None, several and
-    /// away are failures of their own; there is no guess.
+    /// away are failures of their own; there is no guess. One that works in another folder of this
+    /// machine than this workspace is refused: rules, roles and grants are each workspace's own.
     fn find(
         &self,
         person: &str,
@@ -87,6 +88,9 @@ pub trait Elsewhere: Send + Sync {
 
     /// Whether this person has, or ever had, a runtime of this id: one that is gone may come back.
     fn is_known(&self, person: &str, id: &str) -> bool;
+
+    /// The folder that the runtime of this id works in, where it is known.
+    fn workspace_of(&self, person: &str, id: &str) -> Option<String>;
 
     /// Those of this person's.
     fn list(&self, person: &str) -> Vec<RuntimeInfo>;

@@ -82,6 +82,13 @@ impl<S: Store> Elsewhere for Beside<S> {
         id.starts_with(PREFIX) || self.others.is_known(person, id)
     }
 
+    fn workspace_of(&self, person: &str, id: &str) -> Option<String> {
+        match id.strip_prefix(PREFIX) {
+            Some(notebook) => Some(self.notebooks.at_hand(person, notebook)?.info().workspace),
+            None => self.others.workspace_of(person, id),
+        }
+    }
+
     fn list(&self, person: &str) -> Vec<RuntimeInfo> {
         let mut all = self.others.list(person);
         all.extend(self.notebooks.runtimes(person));

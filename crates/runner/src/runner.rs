@@ -137,6 +137,10 @@ impl<S: Store> Runner<S> {
         if runtime.is_some() {
             actor.must_be_person("choose where its actions run")?;
         }
+        let workspace = match (asked.workspace, &runtime) {
+            (None, Some(choice)) => self.0.gate.workspace_of(actor, choice),
+            (named, _) => named.map(PathBuf::from),
+        };
         let beginning = Beginning {
             root: id.clone(),
             id,
@@ -146,7 +150,7 @@ impl<S: Store> Runner<S> {
             model: asked.model,
             fallback: None,
             mode,
-            workspace: asked.workspace.map(PathBuf::from),
+            workspace,
             ask: asked.ask,
             runtime,
             parent: None,

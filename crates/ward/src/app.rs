@@ -56,6 +56,8 @@ impl App {
             here: Some(broker::Here {
                 program: options.launch.program.clone(),
                 socket: folder.path().join(protocol::http::SOCKET_HOST),
+                data: folder.path().to_owned(),
+                usable: usable(own(folder.path())?),
             }),
         };
         let kept = notebooks::Options {
@@ -161,6 +163,19 @@ fn own(data: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut own = folders::own()?;
     own.extend([folders::state()?, data.to_owned()]);
     Ok(own)
+}
+
+/// Refuses what holds Ward's own folders, and what is no workspace of a command.
+fn usable(own: Vec<PathBuf>) -> broker::Usable {
+    Arc::new(
+        move |folder| match sandbox::usable_workspace(folder, &own) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::new(
+                protocol::ErrorKind::SandboxFailed,
+                error.to_string(),
+            )),
+        },
+    )
 }
 
 /// Runtime servers are this program again, with a pipe of their own.

@@ -66,6 +66,15 @@ pub(crate) struct Args {
     #[arg(long)]
     until_parent_ends: bool,
 
+    /// A folder of Ward's own, beside the usual ones, that the command may not reach
+    #[arg(long, value_name = "DIR", hide = true)]
+    own: Vec<PathBuf>,
+
+    /// What stands behind Ward's words where it could not run the command, so that a program can tell
+    /// that from a command that failed
+    #[arg(long, value_name = "TEXT", hide = true)]
+    mark: Option<String>,
+
     /// The command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -82,7 +91,7 @@ pub(crate) fn net(text: &str) -> Result<Net, String> {
 }
 
 pub(crate) fn run(args: Args) -> ExitCode {
-    let timeout = args.timeout;
+    let (timeout, mark) = (args.timeout, args.mark.clone());
     match execute(args) {
         Ok(outcome) => {
             for line in exec_report::lines(&outcome, timeout) {
@@ -91,8 +100,11 @@ pub(crate) fn run(args: Args) -> ExitCode {
             code(outcome.end)
         }
         Err(error) => {
-            console::tell(&format!("{error:#}"));
-            failure_code(&error)
+            let code = failure_code(&error);
+            let mark = mark.filter(|_| code == WARD_FAILED);
+            let mark = mark.map(|mark| format!(" [{mark}]")).unwrap_or_default();
+            console::tell(&format!("{error:#}{mark}"));
+            ExitCode::from(code)
         }
     }
 }
@@ -112,6 +124,8 @@ fn execute(args: Args) -> anyhow::Result<Outcome> {
         true => Some(Parent::hold()?),
         false => None,
     };
+    let mut own = folders::own()?;
+    own.extend(args.own);
     let mut signals = signals::Signals::catch()?;
     let room = Room::open(RoomOptions {
         wall: Wall {
@@ -120,7 +134,7 @@ fn execute(args: Args) -> anyhow::Result<Outcome> {
             limits,
         },
         state: folders::state()?,
-        own: folders::own()?,
+        own,
         minimum: settings.minimum,
     })?;
     let running = room.spawn(Command {
@@ -145,15 +159,15 @@ fn code(end: End) -> ExitCode {
     }
 }
 
-fn failure_code(error: &anyhow::Error) -> ExitCode {
+fn failure_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<SandboxError>() {
         Some(SandboxError::Exec {
             not_found: true, ..
-        }) => ExitCode::from(NOT_FOUND),
+        }) => NOT_FOUND,
         Some(SandboxError::Exec {
             not_found: false, ..
-        }) => ExitCode::from(NOT_EXECUTABLE),
-        _ => ExitCode::from(WARD_FAILED),
+        }) => NOT_EXECUTABLE,
+        _ => WARD_FAILED,
     }
 }
 
