@@ -119,15 +119,21 @@ impl Node {
                 .into_iter()
                 .map(|word| (word, self.line))
                 .collect(),
-            Value::List(nodes) => nodes
-                .iter()
-                .map(|node| match &node.value {
-                    Value::Text(text) => (text.trim().to_owned(), node.line),
-                    // `- net: x` is a map by accident; it is told as an unknown action.
-                    Value::List(_) | Value::Map(_) => ("…".to_owned(), node.line),
-                })
-                .collect(),
-            Value::Map(_) => vec![("…".to_owned(), self.line)],
+            Value::List(nodes) => nodes.iter().map(|node| (node.shown(), node.line)).collect(),
+            Value::Map(_) => vec![(self.shown(), self.line)],
+        }
+    }
+
+    /// A word of a list. `- net: x` is a map by accident, and is told as it is written: as an unknown
+    /// action.
+    fn shown(&self) -> String {
+        match &self.value {
+            Value::Text(text) => text.trim().to_owned(),
+            Value::Map(entries) => match entries.first() {
+                Some((key, _, value)) => format!("{key}: {}", value.text().unwrap_or("…")),
+                None => "{}".to_owned(),
+            },
+            Value::List(_) => "…".to_owned(),
         }
     }
 }
