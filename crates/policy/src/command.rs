@@ -146,8 +146,8 @@ impl Line {
     #[must_use]
     pub fn of(fact: &CommandFact, workspace: &str) -> Self {
         let mut line = Self::default();
-        for name in fact.env.keys() {
-            line.doubt_variable(name, variables::steering(name));
+        for (name, value) in &fact.env {
+            line.doubt_variable(name, variables::steering(name, Some(value)));
         }
         let inside = unwrap::Inside::new(&fact.cwd, workspace);
         match (fact.line.as_ref(), fact.argv.as_slice()) {
@@ -155,6 +155,10 @@ impl Line {
                 if text == script && flag == "-c" && shells::is_shell(shell) =>
             {
                 line::read(script, inside, &mut line);
+            }
+            (Some(_) | None, argv) if argv.iter().map(String::len).sum::<usize>() > LONGEST => {
+                line.doubt(About::Commands, "it is too long to be looked into");
+                line.push(argv.iter().cloned().map(Word::Known).collect(), Part::Acts);
             }
             (Some(_) | None, argv) => {
                 let words = argv.iter().cloned().map(Word::Known).collect();

@@ -138,6 +138,7 @@ const PLAIN: &[&str] = &[
     "cargo test || git status",
     "cargo test\ncargo test",
     "cargo \\\n  test",
+    "(cargo test)\\\n| ls\\\n; (ls)",
     "( cargo test )",
     "{ cargo test; }",
     "! cargo test",
@@ -184,6 +185,12 @@ const WRAPPED: &[&str] = &[
     "nice -n 10 cargo test",
     "nice -10 cargo test",
     "ionice -c 3 cargo test",
+    "LC_ALL=C.UTF-8 LANG=en_US.utf8 LC_COLLATE= cargo test",
+    "export LC_ALL=POSIX; cargo test",
+    "LANG=C; export LANG; cargo test",
+    "bash -o pipefail -c 'cargo test'",
+    "printf '%s%%n' x",
+    "exec -a x cargo test",
     "time cargo test",
     "time -p cargo test",
     "stdbuf -oL cargo test",
@@ -374,7 +381,7 @@ const TRICKS: &[&str] = &[
     "{ git push; }",
     "(git push)",
     "((1)); git push",
-    "\"LC_A=b/c\" cargo test; git push",
+    "\"RUST_LOG=b/c\" cargo test; git push",
     "git\tpush",
     "git \\\npush",
     "g{i,}t push",
@@ -442,10 +449,29 @@ const TRICKS: &[&str] = &[
     "git -C $X status",
     "<&-git push",
     ">&-./git cargo test",
+    "ls='a[$(git push)]'; (\\\n( ls ))",
+    "git &\\\n> out/x push",
+    "git 2\\\n> out/x push",
+    "m=ls; ls | xargs -I \"$m\" sh -c ls",
+    "m=ls; ls | xargs -I \"$m\" env ls x",
+    "bash -o keyword -c 'ls PATH=evil'",
+    "bash -euo keyword -c 'ls PATH=evil'",
+    "printf '1%n' PATH; ls",
+    "printf -- '%-3hn' PATH; ls",
+    "LC_ALL=zh_CN.GBK\nls 中\\; git push",
+    "LANG=\"$X\"; ls 中\\; git push",
+    "env LC_CTYPE=ja_JP.SJIS sh -c 'ls 中\\; git push'",
+    "export LC_ALL=zh_TW.BIG5; ls",
+    "read LC_ALL; ls",
+    "exec -l bash -c ls",
+    "exec -a -sh bash -c ls",
+    "exec -a-sh bash -c ls",
+    "exec -a \"$X\" bash -c ls",
+    "env -- -x=1 git push",
 ];
 
 #[test]
 fn a_quoted_assignment_is_a_program() {
-    let seen = table(&["\"LC_A=b/c\" cargo test", "LC_A=\"b/c\" cargo test"]);
+    let seen = table(&["\"RUST_LOG=b/c\" cargo test", "RUST_LOG=\"b/c\" cargo test"]);
     insta::assert_snapshot!(seen);
 }

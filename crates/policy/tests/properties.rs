@@ -316,6 +316,18 @@ proptest! {
 }
 
 #[test]
+fn words_longer_than_a_line_may_be_are_not_looked_into() {
+    let role = role("a", &["terminal.run"]);
+    let words = ["sh", "-c", &"ls;".repeat(40_000)];
+    let facts = support::argv(&words);
+    let verdict = verdict(&Authority::of(&role), Mode::Full, &rules(RULES), &facts);
+    assert_ne!(verdict, Verdict::Allow);
+    let long = vec!["ls"; 40_000];
+    let seen = Line::of(support::argv(&long).command.as_ref().unwrap(), "/project");
+    assert_eq!((seen.commands.len(), seen.doubts.len()), (1, 1));
+}
+
+#[test]
 fn deep_nesting_and_long_lines_are_opaque_not_fatal() {
     let role = role("a", &["terminal.run(cargo *)"]);
     for text in [
@@ -327,6 +339,7 @@ fn deep_nesting_and_long_lines_are_opaque_not_fatal() {
         "env ".repeat(10_000) + "cargo test",
         "cargo test;".repeat(20_000),
         "sudo 'a b' ".repeat(5_000),
+        "xargs ".to_owned() + &"-I a ".repeat(12_000) + &"a ".repeat(4_000),
     ] {
         let verdict = verdict(&Authority::of(&role), Mode::Full, &rules(&[]), &line(&text));
         assert_ne!(verdict, Verdict::Allow);

@@ -97,7 +97,9 @@ fn words_that_are_known_are_the_words_that_a_shell_hands_on() {
 fn is_only_p(text: &str) -> bool {
     let facts = line(text);
     let seen = Line::of(facts.command.as_ref().unwrap(), WORKSPACE);
-    let around = ["p", "true", "sh", "xargs", "env", "time", "command", "read"];
+    let around = [
+        "p", "true", "sh", "xargs", "env", "time", "command", "read", "exec",
+    ];
     let is_around = |word: &Word| word.known().is_some_and(|name| around.contains(&name));
     let programs = seen.commands.iter().map(|command| command.words.first());
     seen.doubts.is_empty() && programs.flatten().all(is_around)
@@ -146,10 +148,34 @@ fn where_one_program_is_seen_no_shell_runs_another() {
     let lines = prop::collection::vec(part, 1..7).prop_map(|parts| parts.concat());
     let lines = (prop::sample::select(vec!["p ", "p ", ""]), lines)
         .prop_map(|(first, rest)| format!("{first}{rest}"));
+    // Lines that run `q`, gone on with on another line wherever that is.
+    let runs = prop::sample::select(vec![
+        "p='a[$(q)]';((p))",
+        "p='a[$(q)]';p $((p))",
+        "p&>/dev/null q",
+        "p 2>/dev/null||q",
+        "p q|sh",
+        "p<<E|sh\nq\nE",
+        "m=p;p q|xargs -I \"$m\" sh -c p",
+        "m=p;p q|xargs -I\"$m\" env p",
+        "p q|xargs env",
+        "exec -a p sh -c q",
+        "p=q;$p",
+        "env -- -x=1 q",
+    ]);
+    let breaks = prop::collection::vec(prop::num::usize::ANY, 0..3);
+    let broken = (runs, breaks).prop_map(|(line, breaks)| {
+        let mut line = line.to_owned();
+        for at in breaks {
+            line.insert_str(at % (line.len() + 1), "\\\n");
+        }
+        line
+    });
+    let lines = prop_oneof![4 => lines, 1 => broken];
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-program");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
-    for (name, says) in [("p", ":"), ("q", ": > \"$0.ran\"")] {
+    for (name, says) in [("p", "echo q"), ("q", ": > \"$0.ran\"")] {
         let path = folder.join(name);
         std::fs::write(&path, format!("#!/bin/sh\n{says}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -85,15 +85,34 @@ pub(super) fn change_folder(words: Vec<Word>, inside: Inside<'_>, line: &mut Lin
     line.push(words, part);
 }
 
+/// Whether `printf` may set a variable: by `-v`, or by `%n`, which stores how much was written.
+pub(super) fn printf_sets(words: &[Word]) -> bool {
+    let (first, second) = (words.get(1), words.get(2));
+    let format = match first.and_then(Word::known) {
+        Some("--") => second.and_then(Word::known),
+        first => first,
+    };
+    format.is_none_or(|format| {
+        let stores = |conversion: &str| {
+            let plain = |char: char| char.is_ascii_digit() || " #'*+-.hjlLqtz".contains(char);
+            conversion.trim_start_matches(plain).starts_with('n')
+        };
+        format.starts_with("-v") || format.replace("%%", "").split('%').skip(1).any(stores)
+    })
+}
+
+/// Whether this option of the shell changes nothing about how a line is read.
+pub(super) fn is_harmless_option(name: &str) -> bool {
+    matches!(name, "pipefail" | "errexit" | "nounset" | "xtrace")
+}
+
 pub(super) fn set(words: Vec<Word>, line: &mut Line) {
     let harmless = |word: &Word| {
-        matches!(
-            word.known(),
-            Some("pipefail" | "errexit" | "nounset" | "xtrace")
-        ) || word.known().is_some_and(|word| {
-            let flags = word.strip_prefix(['-', '+']).unwrap_or_default();
-            !flags.is_empty() && flags.chars().all(|flag| "euxo".contains(flag))
-        })
+        word.known().is_some_and(is_harmless_option)
+            || word.known().is_some_and(|word| {
+                let flags = word.strip_prefix(['-', '+']).unwrap_or_default();
+                !flags.is_empty() && flags.chars().all(|flag| "euxo".contains(flag))
+            })
     };
     if !words[1..].iter().all(harmless) {
         line.doubt(About::Commands, "`set` can change how the line is read");
@@ -112,10 +131,13 @@ pub(super) fn variables(words: Vec<Word>, builtin: &str, line: &mut Line) {
             continue;
         }
         let name = assigned(word).unwrap_or(word);
+        // Without one it keeps what it has, except where it is read.
+        let kept = (builtin != "read").then_some("");
+        let value = word.split_once('=').map(|(_, value)| value).or(kept);
         let how = match builtin {
             _ if !is_name(name) => Steering::Program,
-            "read" | "local" => steering_in_shell(name),
-            _ => steering(name),
+            "read" | "local" => steering_in_shell(name, value),
+            _ => steering(name, value),
         };
         line.doubt_variable(name, how);
     }

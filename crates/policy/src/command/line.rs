@@ -63,10 +63,17 @@ pub(super) struct Reader<'a, 'l> {
     documents: Vec<(String, bool, bool)>,
 }
 
+/// A variable that is set.
+struct Variable {
+    name: String,
+    /// Where it is known.
+    value: Option<String>,
+}
+
 /// A command while it is read.
 #[derive(Default)]
 struct Simple {
-    variables: Vec<String>,
+    variables: Vec<Variable>,
     words: Vec<Word>,
     redirects: bool,
     /// After `&>`, which to sh is the end of a command and a redirection of the next.
@@ -87,6 +94,9 @@ impl Reader<'_, '_> {
         let mut simple = Simple::default();
         let mut structure = Structure::default();
         while let Some(char) = self.peek(0) {
+            if self.joins_operators() {
+                self.doubt("a line that goes on parts an operator");
+            }
             match (char, self.peek(1)) {
                 (' ' | '\t', _) => self.at += 1,
                 ('\\', Some('\n')) => self.at += 2,
@@ -173,8 +183,9 @@ impl Reader<'_, '_> {
                 }
                 (_, _) => {
                     let word = self.word()?;
-                    if word.braces && matches!(self.peek(0), Some('<' | '>')) {
-                        // `{name}>file` opens a file and is no word.
+                    let descriptor = word.braces || word.is_unquoted_number();
+                    if descriptor && matches!(self.peek(0), Some('<' | '>')) {
+                        // `{name}>file` opens a file and is no word; nor is `2\⏎>file`.
                         self.doubt("it may name a descriptor");
                         continue;
                     }
@@ -211,6 +222,23 @@ impl Reader<'_, '_> {
         self.line.doubt(About::Commands, reason);
     }
 
+    /// Whether an operator is followed by a line that goes on with another: a shell joins the lines
+    /// first, and may read both as one, `((` for `(⏎(`.
+    fn joins_operators(&self) -> bool {
+        let longer = match self.peek(0) {
+            Some('(') => "(",
+            Some('&') => "&>",
+            Some('|') => "|&",
+            Some(';') => ";&",
+            Some(_) | None => return false,
+        };
+        let mut ahead = 1;
+        while (self.peek(ahead), self.peek(ahead + 1)) == (Some('\\'), Some('\n')) {
+            ahead += 2;
+        }
+        ahead > 1 && self.peek(ahead).is_some_and(|next| longer.contains(next))
+    }
+
     /// Whether digits stand right before `<` or `>`.
     fn is_descriptor(&self) -> bool {
         let mut rest = self.chars[self.at..].iter();
@@ -238,7 +266,11 @@ impl Reader<'_, '_> {
             if appends || simple.timed {
                 self.doubt("what is an assignment to bash is a program to sh");
             }
-            simple.variables.push(name.to_owned());
+            let value = word.text[unquoted.find('=').map_or(0, |at| at + 1)..].to_owned();
+            simple.variables.push(Variable {
+                name: name.to_owned(),
+                value: (!word.unknown && !appends).then_some(value),
+            });
             structure.command();
             return Ok(());
         }
@@ -297,7 +329,7 @@ impl Reader<'_, '_> {
         if name.unknown || !is_name(&name.text) {
             self.doubt("its loop has no plain variable");
         } else {
-            let how = steering_in_shell(&name.text);
+            let how = steering_in_shell(&name.text, None);
             self.line.doubt_variable(&name.text, how);
         }
         self.blanks();
@@ -343,11 +375,11 @@ impl Reader<'_, '_> {
         let Simple {
             variables, words, ..
         } = std::mem::take(simple);
-        for name in &variables {
+        for Variable { name, value } in &variables {
             let how = if words.is_empty() {
-                steering_in_shell(name)
+                steering_in_shell(name, value.as_deref())
             } else {
-                steering(name)
+                steering(name, value.as_deref())
             };
             self.line.doubt_variable(name, how);
         }

@@ -1,5 +1,6 @@
 //! Shells: what a script in an argument would run.
 
+use super::builtins::is_harmless_option;
 use super::unwrap::{Inside, look_inside};
 use super::{About, Line, Part, Word, base_name, is_plain_program, line};
 
@@ -19,7 +20,11 @@ pub(super) fn is_shell(program: &str) -> bool {
 
 /// `sh -c SCRIPT`, and what else a shell can be told.
 pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
-    let is_known = |rest: &[Word]| rest.first().is_some_and(|word| word.known().is_some());
+    // `-o keyword` makes later words assignments.
+    let is_harmless = |rest: &[Word]| {
+        let name = rest.first().and_then(Word::known);
+        name.is_some_and(is_harmless_option)
+    };
     let is_all = |flags: &str, of: &str| flags.chars().all(|flag| of.contains(flag));
     let mut rest = &words[1..];
     let mut reads_script = false;
@@ -37,7 +42,7 @@ pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         rest = &rest[1..];
         match flags {
             "" | "-" => break,
-            "o" if is_known(rest) => rest = &rest[1..],
+            "o" if is_harmless(rest) => rest = &rest[1..],
             flags if is_all(flags, "celuxnfvi") => {
                 // `+c` is `-c` to bash.
                 reads_script |= flags.contains('c');
@@ -46,7 +51,7 @@ pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
                     line.doubt(About::Commands, "its shell reads start-up files first");
                 }
             }
-            flags if is_known(rest) && flags.ends_with('o') && is_all(flags, "ceuxo") => {
+            flags if is_harmless(rest) && flags.ends_with('o') && is_all(flags, "ceuxo") => {
                 reads_script |= flags.contains('c');
                 rest = &rest[1..];
             }

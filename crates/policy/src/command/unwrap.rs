@@ -101,12 +101,7 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         "export" | "declare" | "typeset" | "local" | "readonly" | "read" => {
             builtins::variables(words, name, line);
         }
-        "printf"
-            if words
-                .get(1)
-                .and_then(Word::known)
-                .is_none_or(|word| word.starts_with("-v")) =>
-        {
+        "printf" if builtins::printf_sets(&words) => {
             line.doubt(About::Commands, "`printf` may set a variable");
             line.push(words, Part::Acts);
         }
@@ -145,8 +140,10 @@ fn unwrap(wrapper: &Wrapper, words: Vec<Word>, inside: Inside<'_>, line: &mut Li
         return line.push(words, Part::Acts);
     };
     if wrapper.name == "env" {
-        while let Some(variable) = rest.first().and_then(Word::known).and_then(assigned_in_env) {
-            line.doubt_variable(variable, steering(variable));
+        while let Some((variable, value)) =
+            (rest.first().and_then(Word::known)).and_then(assigned_in_env)
+        {
+            line.doubt_variable(variable, steering(variable, Some(value)));
             rest = &rest[1..];
         }
     }
@@ -157,9 +154,13 @@ fn unwrap(wrapper: &Wrapper, words: Vec<Word>, inside: Inside<'_>, line: &mut Li
     let mut inner = rest.to_vec();
     if wrapper.name == "xargs" {
         let own = &words[..words.len() - rest.len()];
-        let marks = xargs_marks(own);
-        for mark in &marks {
-            inner = replace(inner, mark);
+        match xargs_mark(own) {
+            Mark::None => {}
+            Mark::Is(mark) => inner = replace(inner, mark),
+            Mark::Unknown => line.doubt(
+                About::Commands,
+                "where `xargs` puts what it reads is not known",
+            ),
         }
         // Alone, `-I` puts what is read nowhere else; another option can take it back.
         let alone = match own.get(1).and_then(Word::known) {
@@ -175,21 +176,40 @@ fn unwrap(wrapper: &Wrapper, words: Vec<Word>, inside: Inside<'_>, line: &mut Li
     line.push(words, Part::Surrounds);
 }
 
-/// What `xargs -I` may replace by what it reads; without it, that is added at the end.
-fn xargs_marks(own: &[Word]) -> Vec<&str> {
-    let marks = own.iter().enumerate().filter_map(|(index, word)| {
-        match word.known()?.strip_prefix("-I")? {
-            "" => own.get(index + 1)?.known(),
-            mark => Some(mark),
-        }
-    });
-    marks.filter(|mark| !mark.is_empty()).collect()
+/// What `xargs -I` replaces by what it reads.
+enum Mark<'w> {
+    /// Nothing: that is added at the end.
+    None,
+    Is(&'w str),
+    Unknown,
 }
 
-/// `env` takes any name before `=`, also ones that a shell would not.
-fn assigned_in_env(word: &str) -> Option<&str> {
-    let (name, _) = word.split_once('=')?;
-    (!name.is_empty() && !name.starts_with('-')).then_some(name)
+/// More words of its own than anyone gives `xargs`.
+const MOST_OWN: usize = 256;
+
+fn xargs_mark(own: &[Word]) -> Mark<'_> {
+    if own.len() > MOST_OWN {
+        return Mark::Unknown;
+    }
+    let mut marks = own.iter().enumerate().filter_map(|(index, word)| {
+        let attached = word.known()?.strip_prefix("-I")?;
+        Some(match attached {
+            "" => own.get(index + 1).and_then(Word::known).unwrap_or_default(),
+            mark => mark,
+        })
+    });
+    match (marks.next(), marks.next()) {
+        (None, _) => Mark::None,
+        (Some(mark), None) if !mark.is_empty() => Mark::Is(mark),
+        (Some(_), _) => Mark::Unknown,
+    }
+}
+
+/// `env` takes any name before `=`, also ones that a shell would not, and those that look like an
+/// option: what is one was read before.
+fn assigned_in_env(word: &str) -> Option<(&str, &str)> {
+    let (name, value) = word.split_once('=')?;
+    (!name.is_empty()).then_some((name, value))
 }
 
 /// Words in which a mark is replaced when they run.

@@ -20,7 +20,6 @@ const HARMLESS: &[&str] = &[
     "COLUMNS",
     "DEBUG",
     "FORCE_COLOR",
-    "LANG",
     "LANGUAGE",
     "LINES",
     "LOG_LEVEL",
@@ -57,10 +56,16 @@ const PROGRAM: &[&str] = &[
     "ZDOTDIR",
 ];
 
-/// What setting this in the environment of a command can do.
-pub(super) fn steering(name: &str) -> Steering {
-    if HARMLESS.contains(&name) || name.starts_with("LC_") {
+/// What setting this in the environment of a command can do, to this value where it is known.
+pub(super) fn steering(name: &str, value: Option<&str>) -> Steering {
+    if HARMLESS.contains(&name) {
         return Steering::None;
+    }
+    if name == "LANG" || name.starts_with("LC_") {
+        return match value.is_some_and(is_plain_locale) {
+            true => Steering::None,
+            false => Steering::Program,
+        };
     }
     let loads = ["LD_", "DYLD_", "BASH_FUNC_"];
     if PROGRAM.contains(&name) || loads.iter().any(|prefix| name.starts_with(prefix)) {
@@ -69,16 +74,25 @@ pub(super) fn steering(name: &str) -> Steering {
     Steering::Behaviour
 }
 
+/// Whether a shell takes every byte below 128 for the same character as we do: in GBK, Big5 or
+/// Shift JIS the backslash may be half of another.
+fn is_plain_locale(value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    matches!(value.as_str(), "" | "c" | "posix")
+        || value.ends_with(".utf-8")
+        || value.ends_with(".utf8")
+}
+
 /// What setting this in the shell can do: `for f in …`, `x=1`. A name in lower case that no
 /// program is known to read stays within the line, where its value is unknown anyway.
-pub(super) fn steering_in_shell(name: &str) -> Steering {
+pub(super) fn steering_in_shell(name: &str, value: Option<&str>) -> Steering {
     let lower = name
         .chars()
         .all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_');
     if lower && !name.ends_with("_proxy") && !name.starts_with("npm_") {
         return Steering::None;
     }
-    steering(name)
+    steering(name, value)
 }
 
 /// The name before `=` or `+=`, where the word is an assignment.

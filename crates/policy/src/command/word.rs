@@ -213,6 +213,10 @@ impl Reading {
             || (self.braces && (self.text.contains(',') || self.text.contains("..")))
     }
 
+    pub(super) fn is_unquoted_number(&self) -> bool {
+        self.quoted.is_none() && self.text.chars().all(|char| char.is_ascii_digit())
+    }
+
     pub(super) fn is_unknown(&self) -> bool {
         self.unknown || self.becomes_several()
     }

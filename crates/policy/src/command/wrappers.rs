@@ -22,7 +22,8 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         &["-u", "--unset"],
         0,
     ),
-    wrapper("exec", &["-c", "-l"], &["-a"], 0),
+    // Not `-l`: a login shell reads start-up files.
+    wrapper("exec", &["-c"], &["-a"], 0),
     wrapper(
         "ionice",
         &["-t"],
@@ -199,7 +200,14 @@ pub(super) fn after_options<'w>(wrapper: &Wrapper, words: &'w [Word]) -> Option<
             if matches!(rest.get(1), None | Some(Word::Some(_))) {
                 return None;
             }
+            // A name that begins with `-` makes a shell a login shell.
+            let named = rest.get(1).and_then(Word::known);
+            if wrapper.name == "exec" && named.is_none_or(|name| name.starts_with('-')) {
+                return None;
+            }
             rest = &rest[2..];
+        } else if wrapper.name == "exec" && option.starts_with("-a-") {
+            return None;
         } else if wrapper.values.iter().any(attached) {
             rest = &rest[1..];
         } else {
