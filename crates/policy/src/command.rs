@@ -16,6 +16,8 @@ mod variables;
 mod word;
 mod wrappers;
 
+use std::cell::Cell;
+
 use protocol::facts::CommandFact;
 
 /// What a command line would do, as far as it can be known.
@@ -149,7 +151,8 @@ impl Line {
         for (name, value) in &fact.env {
             line.doubt_variable(name, variables::steering(name, Some(value)));
         }
-        let inside = unwrap::Inside::new(&fact.cwd, workspace);
+        let left = Cell::new(unwrap::MOST_READ);
+        let inside = unwrap::Inside::new(&fact.cwd, workspace, &left);
         match (fact.line.as_ref(), fact.argv.as_slice()) {
             (Some(text), [shell, flag, script])
                 if text == script && flag == "-c" && shells::is_shell(shell) =>
@@ -215,7 +218,11 @@ impl Line {
         for doubt in other.doubts {
             self.doubt(doubt.about, doubt.reason);
         }
-        self.redirections.extend(other.redirections);
+        for redirection in other.redirections {
+            if !self.redirections.contains(&redirection) {
+                self.redirections.push(redirection);
+            }
+        }
     }
 
     /// A relative file means something else after `cd`, wherever in the line that stands.
@@ -262,18 +269,26 @@ pub(crate) fn base_name(word: &str) -> &str {
 }
 
 /// Whether the word names a program by its name alone, or in one of the system's own folders:
-/// then it is the program of that name. `./cargo` is not `cargo`.
+/// then it is the program of that name, also where that folder is written `//bin` or `/./bin`.
+/// `./cargo` is not `cargo`, and what `..` leaves may be a link.
 pub(crate) fn is_plain_program(word: &str) -> bool {
-    let folders = [
-        "/bin/",
-        "/usr/bin/",
-        "/usr/local/bin/",
-        "/sbin/",
-        "/usr/sbin/",
+    if !word.contains('/') {
+        return true;
+    }
+    let names: Vec<&str> = (word.split('/'))
+        .filter(|name| !matches!(*name, "" | "."))
+        .collect();
+    let folders: [&[&str]; 5] = [
+        &["bin"],
+        &["usr", "bin"],
+        &["usr", "local", "bin"],
+        &["sbin"],
+        &["usr", "sbin"],
     ];
-    !word.contains('/')
-        || folders.iter().any(|folder| {
-            word.strip_prefix(folder)
-                .is_some_and(|rest| !rest.contains('/'))
-        })
+    match names.split_last() {
+        Some((name, folder)) => {
+            word.starts_with('/') && word.ends_with(name) && folders.contains(&folder)
+        }
+        None => false,
+    }
 }

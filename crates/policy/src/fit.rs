@@ -193,46 +193,58 @@ fn fits_command(pattern: &[NameGlob], rest: Rest, command: &Command, stance: Sta
         return Fit::No;
     }
     let fit = in_order(pattern, rest, command.words.iter(), stance);
-    if fit == Fit::Yes || stance == Stance::Permit || !command.words.iter().any(is_option) {
+    if fit == Fit::Yes || stance == Stance::Permit {
         return fit;
     }
-    match in_order(
-        pattern,
-        rest,
-        without_options(pattern, &command.words),
-        stance,
-    ) {
-        Fit::No => fit,
-        Fit::Maybe | Fit::Yes => Fit::Maybe,
+    match fits_without_options(pattern, rest, &command.words) {
+        true => Fit::Maybe,
+        false => fit,
     }
 }
 
-fn is_option(word: &Word) -> bool {
-    word.known().is_some_and(|text| text.starts_with('-'))
+/// Whether a word may be an option of the program. `cargo +nightly` has one that looks otherwise,
+/// and only right behind its name.
+fn may_be_option(index: usize, word: &Word) -> bool {
+    match word {
+        Word::Known(text) => text.starts_with('-') || (index == 1 && text.starts_with('+')),
+        Word::One(_) => true,
+        // Looked at where it stands: it may be any words.
+        Word::Some(_) => false,
+    }
 }
 
-/// `git -C x push` may be `git push`: the words without those options, and what follows them, that
-/// stand where the pattern wants something else.
-fn without_options<'w>(
-    pattern: &[NameGlob],
-    words: &'w [Word],
-) -> impl Iterator<Item = &'w Word> + use<'w> {
-    let mut kept = Vec::with_capacity(words.len());
-    let mut after_option = false;
-    for (index, word) in words.iter().enumerate() {
-        let wanted = pattern.get(kept.len());
-        let is_wanted = match (word.known(), wanted) {
-            (Some(text), Some(glob)) => glob.fits(text),
-            (None, _) | (Some(_), None) => false,
-        };
-        let skipped =
-            index > 0 && wanted.is_some() && !is_wanted && (is_option(word) || after_option);
-        after_option = index > 0 && is_option(word) && !is_wanted;
-        if !skipped {
-            kept.push(word);
+/// `git -C x push` may be `git push`: whether the words are those of the pattern without some
+/// options, and without what follows each of these, which may be its value.
+fn fits_without_options(pattern: &[NameGlob], rest: Rest, words: &[Word]) -> bool {
+    let options = |(index, word)| may_be_option(index, word);
+    if pattern.len() < 2 || !words.iter().enumerate().skip(1).any(options) {
+        return false;
+    }
+    // How many words of the pattern may have been met, and whether an option stood last.
+    let mut met = vec![[false; 2]; pattern.len() + 1];
+    met[1][0] = true;
+    for (index, word) in words.iter().enumerate().skip(1) {
+        let mut next = vec![[false; 2]; pattern.len() + 1];
+        for (count, glob) in pattern.iter().enumerate().skip(1) {
+            let [plain, behind_option] = met[count];
+            if !plain && !behind_option {
+                continue;
+            }
+            next[count + 1][0] |= match word {
+                Word::Known(text) => glob.fits(text),
+                Word::One(_) => true,
+                Word::Some(_) => return true,
+            };
+            next[count][1] |= may_be_option(index, word);
+            next[count][0] |= behind_option;
         }
+        if met[pattern.len()][0] {
+            // What follows the whole pattern.
+            next[pattern.len()][0] |= rest == Rest::Anything || matches!(word, Word::Some(_));
+        }
+        met = next;
     }
-    kept.into_iter()
+    met[pattern.len()][0]
 }
 
 /// Whether the words of a command are those of the pattern, one by one.

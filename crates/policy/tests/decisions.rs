@@ -392,3 +392,75 @@ fn a_grant_beats_neither_a_deny_that_may_fit_nor_a_missing_skill() {
     );
     assert_eq!(verdict(&["fs.read"], &[]), Verdict::Deny);
 }
+
+fn run_under(lines: &[&str], text: &str) -> Verdict {
+    let dev = role("dev", &["*"]);
+    let facts = line(text);
+    let action = ActionName::TerminalRun;
+    decision(&dev, Mode::Full, &rules(lines), action, &facts).verdict
+}
+
+#[test]
+fn a_deny_of_several_words_asks_whatever_may_be_an_option_between_them() {
+    let some = [
+        "allow terminal.run(*)",
+        "deny terminal.run(npm run deploy *)",
+        "deny terminal.run(gh pr merge *)",
+        "deny terminal.run(cargo publish)",
+    ];
+    for text in [
+        "npm \"$O\" run deploy",
+        "npm $O run deploy",
+        "npm -s run deploy",
+        "npm --prefix \"$D\" run deploy",
+        "npm run \"$O\" deploy",
+        "npm \"$O\" \"$P\" deploy",
+        "gh \"$X\" pr merge 1",
+        "gh -R \"$X\" pr merge",
+        "cargo +nightly publish",
+        "cargo +nightly \"$O\" publish",
+        "cargo \"$O\" value publish",
+    ] {
+        assert_eq!(run_under(&some, text), Verdict::Ask, "{text}");
+    }
+    for text in [
+        "npm run test \"$O\"",
+        "npm run test deploy",
+        "gh pr view \"$X\"",
+        "cargo run +nightly publish",
+        "cargo +nightly build",
+        "cargo test \"$X\" publish",
+    ] {
+        assert_eq!(run_under(&some, text), Verdict::Allow, "{text}");
+    }
+}
+
+#[test]
+fn what_a_launcher_runs_is_held_to_what_is_denied_to_write() {
+    let some = [
+        "allow terminal.run(*)",
+        "allow fs.write(**)",
+        "deny fs.write(secret/**)",
+    ];
+    for text in [
+        "flock lk sh -c '>secret/x'",
+        "flock lk -c 'ls>secret/x'",
+        "//bin/sh -c '>secret/x'",
+        "/opt/bin/sh -c '>secret/x'",
+    ] {
+        assert_eq!(run_under(&some, text), Verdict::Deny, "{text}");
+    }
+    assert_eq!(run_under(&some, "flock lk sh -c '>open/x'"), Verdict::Allow);
+}
+
+#[test]
+fn a_shell_that_stands_among_devices_may_be_handed_its_script() {
+    let dev = role("dev", &["*"]);
+    let some = rules(&["allow terminal.run(*)"]);
+    let mut facts = line("bash stdin");
+    let verdict =
+        |facts: &Facts| decision(&dev, Mode::Full, &some, ActionName::TerminalRun, facts).verdict;
+    assert_eq!(verdict(&facts), Verdict::Allow);
+    facts.command.as_mut().unwrap().cwd = "/dev".to_owned();
+    assert_eq!(verdict(&facts), Verdict::Ask);
+}

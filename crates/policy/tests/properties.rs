@@ -112,6 +112,8 @@ const RULES: &[&str] = &[
     "deny terminal.run(* push)",
     "deny *",
     "allow *",
+    "allow terminal.run(*)",
+    "deny terminal.run(git push)",
 ];
 
 fn lines() -> impl Strategy<Value = String> {
@@ -139,6 +141,10 @@ fn whole() -> impl Strategy<Value = String> {
         "env cargo test",
         "cargo test > out/a",
         "./cargo test",
+        "{git,push}",
+        "git${IFS}push",
+        "(git push)",
+        ">out/a",
     ]);
     let operator = prop::sample::select(vec![" && ", " | ", "; ", " || ", "\n"]);
     (
@@ -254,6 +260,8 @@ proptest! {
             "sh -c", "bash -euc", "env sh -c", "nohup sh -c", "timeout 5 sh -c", "nice -n 5 bash -c",
             "sudo sh -c", "watch", "su -c", "eval", "xargs sh -c", "find . -exec sh -c", "./sh -c",
             "env -S", "time sh -c", "exec sh -c", "command sh -c", "zsh -c", "setsid -x sh -c",
+            "flock lk sh -c", "//bin/sh -c", "/opt/bin/bash -c", "linux64 sh -c", "flock lk -c",
+            "/usr//bin/env sh -c", "sudo -u root bash -c", "find . -exec flock + sh -c",
         ]),
     ) {
         let authority = Authority::of(&role);
@@ -261,6 +269,25 @@ proptest! {
         let wrapped = verdict(&authority, mode, &rules(&some), &line(&format!("{wrapper} {}", quoted(&text))));
         // A rule that allows the wrapper by its own name is the person's word, as is a skill.
         prop_assert!(wrapped >= plain, "{wrapped} < {plain}");
+    }
+
+    #[test]
+    fn a_launcher_never_permits_more(
+        role in roles(), some in rule_sets(), mode in modes(),
+        text in prop::sample::select(vec![
+            "git push", "rm x", "$X y", "\"$X\" y", "{git,push}", "git \"$X\" push", "sh", "sh -c \"$X\"",
+            "env PATH=x ls", "git -c a.b=c status", "find . -exec rm x \\;", "find \"$X\"", "bash -x",
+            "xargs -I \"$X\" ls", "timeout $X ls",
+        ]),
+        launcher in prop::sample::select(vec![
+            "sudo", "flock lk", "nohup", "env", "//usr/bin/env", "/opt/bin/nohup", "/opt/bin/sudo", "watch -n 1",
+            "linux64", "sudo -u root", "docker run image", "env -- -x=1", "find . -exec flock +", "env sudo",
+        ]),
+    ) {
+        let authority = Authority::of(&role);
+        let plain = verdict(&authority, mode, &rules(&some), &line(text));
+        let launched = verdict(&authority, mode, &rules(&some), &line(&format!("{launcher} {text}")));
+        prop_assert!(launched >= plain, "{launched} < {plain}");
     }
 
     #[test]
@@ -309,7 +336,7 @@ proptest! {
     fn a_group_around_a_line_changes_nothing(text in whole(), role in roles(), some in rule_sets(), mode in modes()) {
         let authority = Authority::of(&role);
         let plain = verdict(&authority, mode, &rules(&some), &line(&text));
-        for grouped in [format!("({text})"), format!("{{ {text}; }}"), format!("if true; then {text}; fi")] {
+        for grouped in [format!("( {text} )"), format!("{{ {text}; }}"), format!("if true; then {text}; fi")] {
             prop_assert_eq!(verdict(&authority, mode, &rules(&some), &line(&grouped)), plain);
         }
     }
@@ -339,6 +366,13 @@ fn deep_nesting_and_long_lines_are_opaque_not_fatal() {
         "env ".repeat(10_000) + "cargo test",
         "cargo test;".repeat(20_000),
         "sudo 'a b' ".repeat(5_000),
+        "sudo env ".repeat(120) + "$X",
+        "sudo find . -exec ".repeat(60) + "$X",
+        "sudo $(".repeat(5_000),
+        format!(
+            "sudo a b c d e f g sh -c \"{}$X\"",
+            "sudo nice nice sh -c 'a b' ".repeat(1_000)
+        ),
         "xargs ".to_owned() + &"-I a ".repeat(12_000) + &"a ".repeat(4_000),
     ] {
         let verdict = verdict(&Authority::of(&role), Mode::Full, &rules(&[]), &line(&text));

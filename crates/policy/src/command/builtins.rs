@@ -32,6 +32,15 @@ pub(super) const INERT: &[&str] = &[
     "umask", "wait",
 ];
 
+/// Builtins that no program has the name of, so that only a shell could run them.
+pub(super) fn is_no_program(name: &str) -> bool {
+    let others = [
+        "builtin", "cd", "command", "declare", "exec", "export", "local", "popd", "pushd", "read",
+        "readonly", "set", "typeset",
+    ];
+    CHANGERS.contains(&name) || others.contains(&name)
+}
+
 /// One of [`INERT`], unless it names a variable by an expression, which bash evaluates:
 /// `test -v 'a[$(…)]'` runs what is in it. A value that may be such an option counts as one.
 pub(super) fn inert(words: Vec<Word>, line: &mut Line) {

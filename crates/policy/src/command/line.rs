@@ -21,6 +21,10 @@ pub(super) fn read(script: &str, inside: Inside<'_>, line: &mut Line) {
         line.doubt(About::Commands, "it is too long to be looked into");
         return;
     }
+    if !inside.spends(script.len()) {
+        line.doubt(About::Commands, "it has too many commands to look at");
+        return;
+    }
     let mut reader = Reader {
         chars: script.chars().collect(),
         at: 0,

@@ -3,6 +3,7 @@
 use super::builtins::is_harmless_option;
 use super::unwrap::{Inside, look_inside};
 use super::{About, Line, Part, Word, base_name, is_plain_program, line};
+use crate::place;
 
 /// Shells that read a script as we do, or nearly.
 pub(super) const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "rbash", "sh"];
@@ -77,7 +78,9 @@ pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
             );
             line.push(words, Part::Acts);
         }
-        (false, Some(word)) if word.known().is_none_or(is_descriptor) => {
+        (false, Some(word))
+            if (word.known()).is_none_or(|path| may_be_handed(inside.cwd, path)) =>
+        {
             line.doubt(
                 About::Commands,
                 "what its shell reads is not known before it runs",
@@ -89,8 +92,11 @@ pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
     }
 }
 
-/// Files that stand for what the shell is handed open.
-fn is_descriptor(path: &str) -> bool {
-    let folders = ["/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"];
-    path == "/dev/stdin" || folders.iter().any(|folder| path.starts_with(folder))
+/// Whether a script may be what the shell is handed open: `/dev/stdin`, `/proc/self/fd/0`.
+fn may_be_handed(cwd: &str, path: &str) -> bool {
+    let path = place::absolute(cwd, path);
+    let kernels = ["/dev", "/proc"];
+    kernels
+        .iter()
+        .any(|folder| place::below(folder, &path).is_some())
 }

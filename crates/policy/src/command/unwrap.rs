@@ -5,9 +5,11 @@
 //! a rule that denies still sees what is inside. An option that is not known here makes the first
 //! kind the second.
 
+use std::cell::Cell;
+
 use super::builtins::{self, CHANGERS, INERT};
 use super::shells::{SHELLS, UNREAD, shell};
-use super::variables::steering;
+use super::variables::{assigned, steering};
 use super::wrappers::{WRAPPERS, Wrapper, after_options, is_launcher};
 use super::{About, Line, MOST_COMMANDS, Part, Word, base_name, is_plain_program, line};
 
@@ -17,15 +19,28 @@ pub(super) struct Inside<'a> {
     pub(super) cwd: &'a str,
     pub(super) workspace: &'a str,
     pub(super) depth: usize,
+    /// How much may still be read: what may run inside others is read once for each that may.
+    left: &'a Cell<usize>,
 }
 
+/// How many words and bytes are read of one line in all, however often each.
+pub(super) const MOST_READ: usize = 256 * 1024;
+
 impl<'a> Inside<'a> {
-    pub(super) fn new(cwd: &'a str, workspace: &'a str) -> Self {
+    pub(super) fn new(cwd: &'a str, workspace: &'a str, left: &'a Cell<usize>) -> Self {
         Self {
             cwd,
             workspace,
             depth: 0,
+            left,
         }
+    }
+
+    /// Whether this much more may be read.
+    pub(super) fn spends(self, amount: usize) -> bool {
+        let left = self.left.get().checked_sub(amount);
+        self.left.set(left.unwrap_or_default());
+        left.is_some()
     }
 
     pub(super) fn deeper(self) -> Self {
@@ -56,6 +71,10 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         line.doubt(About::Commands, "it nests too deep to be looked into");
         return line.push(words, Part::Acts);
     }
+    if !inside.spends(words.len()) {
+        line.doubt(About::Commands, "it has too many commands to look at");
+        return line.push(words, Part::Acts);
+    }
     let Some(program) = words.first().and_then(Word::known).map(str::to_owned) else {
         if !words.is_empty() {
             line.doubt(About::Commands, "its program is not known before it runs");
@@ -64,14 +83,12 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
     };
     let name = base_name(&program);
     if !is_plain_program(&program) {
-        // Whatever it is called, it is not the program of that name; yet a rule that denies looks
-        // inside, as if it were.
-        let looks_inside = WRAPPERS.iter().any(|wrapper| wrapper.name == name)
-            || is_launcher(name)
-            || SHELLS.contains(&name)
-            || UNREAD.contains(&name);
-        if looks_inside {
-            look_inside(&words, inside, line);
+        // Whatever it is called, it need not be the program of that name; yet it is looked into as
+        // if it were, and what cannot be known of that one cannot be known of this.
+        if runs_others(name) {
+            let named = std::iter::once(Word::Known(name.to_owned()));
+            let as_named = named.chain(words[1..].iter().cloned()).collect();
+            command_for_rules(as_named, inside, line);
         }
         return line.push(words, Part::Acts);
     }
@@ -89,7 +106,7 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         look_inside(&words, inside, line);
         return line.push(words, Part::Acts);
     }
-    if is_launcher(name) {
+    if is_launcher(name) && !only_searches(name, &words) {
         look_inside(&words, inside, line);
         return line.push(words, Part::Acts);
     }
@@ -124,6 +141,27 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         "git" => git(words, line),
         _ => line.push(words, Part::Acts),
     }
+}
+
+/// Whether a program of this name may run others, by what it is told.
+fn runs_others(name: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+        || is_launcher(name)
+        || SHELLS.contains(&name)
+        || UNREAD.contains(&name)
+        || matches!(name, "find" | "git")
+}
+
+/// `fd` runs others only where it is told so; its other words are patterns, which look like scripts.
+fn only_searches(name: &str, words: &[Word]) -> bool {
+    let runs = |word: &Word| match word.known() {
+        Some(text) => match text.strip_prefix("--") {
+            Some(long) => long.starts_with("exec"),
+            None => text.starts_with('-') && text.contains(['x', 'X']),
+        },
+        None => may_start(word),
+    };
+    matches!(name, "fd" | "fdfind") && !words[1..].iter().any(runs)
 }
 
 fn unwrap(wrapper: &Wrapper, words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
@@ -228,8 +266,12 @@ fn find(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
     let mut rest = words.as_slice();
     while let Some(start) = rest.iter().position(starts) {
         rest = &rest[start + 1..];
-        let ends = |word: &Word| matches!(word.known(), Some(";" | "+"));
-        let end = rest.iter().position(ends).unwrap_or(rest.len());
+        // `+` ends it only behind `{}`; elsewhere it is a word like others.
+        let ends = |index: &usize| match rest[*index].known() {
+            Some("+") => *index > 0 && rest[*index - 1].known() == Some("{}"),
+            end => end == Some(";"),
+        };
+        let end = (0..rest.len()).find(ends).unwrap_or(rest.len());
         let mut inner = replace(rest[..end].to_vec(), "{}");
         for word in &mut inner {
             if *word == Word::One("{}".to_owned()) {
@@ -286,15 +328,25 @@ fn git(words: Vec<Word>, line: &mut Line) {
     line.push(words, Part::Acts);
 }
 
-/// Shows rules that deny or ask what may run inside: every word could begin the command, and a word
-/// with blanks in it could be a script.
+/// Shows rules that deny or ask what may run inside: every word could begin the command, and one
+/// that means more than itself to a shell could be a script. What cannot be known about these is
+/// as unknown as without the command around them.
 pub(super) fn look_inside(words: &[Word], inside: Inside<'_>, line: &mut Line) {
     if words.len() > MOST_COMMANDS {
         line.doubt(About::Commands, "it has too many words to look at");
         return;
     }
+    let name = words.first().map(|word| base_name(word.shown()));
+    // Up to the first word that is neither an option nor what may be the value of one.
+    let mut is_own = true;
     for (index, word) in words.iter().enumerate().skip(1) {
-        let Some(text) = word.known() else { continue };
+        let Some(text) = word.known() else {
+            line.doubt(
+                About::Commands,
+                "a word that is not known may be what another runs",
+            );
+            continue;
+        };
         if let Some(option) = text.strip_prefix('-') {
             // `--command=SCRIPT`, `-cSCRIPT`.
             let attached = match option.split_once('=') {
@@ -305,12 +357,30 @@ pub(super) fn look_inside(words: &[Word], inside: Inside<'_>, line: &mut Line) {
             script_for_rules(attached.unwrap_or_default(), inside, line);
             continue;
         }
-        if text.contains(|char: char| char.is_whitespace() || ";&|".contains(char)) {
+        match assigned(text) {
+            // `sudo PATH=x ls`.
+            Some(variable) if is_own => {
+                let value = text.split_once('=').map(|(_, value)| value);
+                line.doubt_variable(variable, steering(variable, value));
+            }
+            Some(_) => {}
+            None => is_own &= words[index - 1].shown().starts_with('-'),
+        }
+        if text.contains(|char: char| char.is_whitespace() || "$(){}<>;&|*?[`".contains(char)) {
             script_for_rules(text, inside, line);
-        } else {
+        } else if builtins::is_no_program(text) && name != Some("jobs") {
+            // `docker exec`: what follows is looked at in its turn.
             line.push(words[index..].to_vec(), Part::Surrounds);
+        } else {
+            command_for_rules(words[index..].to_vec(), inside, line);
         }
     }
+}
+
+fn command_for_rules(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
+    let mut seen = Line::default();
+    command(words, inside.deeper(), &mut seen);
+    line.surround_with(seen);
 }
 
 fn script_for_rules(script: &str, inside: Inside<'_>, line: &mut Line) {
