@@ -1,10 +1,12 @@
 //! Where the files really are that a command's shell opens: a redirection names a path as text, and
 //! a symbolic link may lead it elsewhere.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use policy::command::{Line, Way};
+use policy::place::from_root;
 use protocol::Facts;
 use protocol::facts::{Access, PathFact};
 
@@ -12,7 +14,8 @@ use protocol::facts::{Access, PathFact};
 const MOST_LINKS: usize = 40;
 
 /// What a command touches besides what is written, because links lead there; [`None`] where they
-/// do not.
+/// do not. From where on that cannot be known, the path is as written: with `..` in it, or through
+/// what a process has open. The policy takes neither for a place.
 #[must_use]
 pub fn redirected(facts: &Facts, workspace: &str) -> Option<Facts> {
     let command = facts.command.as_ref()?;
@@ -25,14 +28,15 @@ pub fn redirected(facts: &Facts, workspace: &str) -> Option<Facts> {
         .redirections
         .into_iter()
         .filter_map(|redirection| {
-            let written = redirection.path?;
-            let real = leads_to(Path::new(&written), MOST_LINKS)?;
+            let seen = redirection.path?;
+            let written = from_root(&command.cwd, &redirection.shown);
+            let real = leads_to(Path::new(&written))?;
             let path = real.to_string_lossy().into_owned();
             let access = match redirection.way {
                 Way::Read => Access::Read,
                 Way::Write => Access::Write,
             };
-            (path != written).then_some(PathFact {
+            (path != seen).then_some(PathFact {
                 path,
                 access,
                 kind: None,
@@ -51,25 +55,80 @@ pub fn redirected(facts: &Facts, workspace: &str) -> Option<Facts> {
 /// Where these folders really are, as the policy is told of them, also where they are not there yet.
 #[must_use]
 pub fn real_folders(folders: &[PathBuf]) -> Arc<[String]> {
-    let real = |folder: &PathBuf| leads_to(folder, MOST_LINKS).unwrap_or_else(|| folder.clone());
+    let real = |folder: &PathBuf| leads_to(folder).unwrap_or_else(|| folder.clone());
     let real = folders.iter().map(real);
     real.map(|folder| folder.to_string_lossy().into_owned())
         .collect()
 }
 
-/// The file that is opened by this name, or made; none for what is no place on a disk.
-fn leads_to(path: &Path, links: usize) -> Option<PathBuf> {
-    if links == 0 || path.starts_with("/dev") || path.starts_with("/proc") {
-        return None;
+/// The file that is opened by this name, or made, as the kernel finds it: name by name, each link
+/// where it stands. What each process finds elsewhere is not followed, nor is `..` of what is no
+/// folder. None where too many links stand in the way to be opened at all.
+fn leads_to(path: &Path) -> Option<PathBuf> {
+    let mut real = PathBuf::from("/");
+    let mut links = 0;
+    let mut left: Vec<OsString> = names(path);
+    while let Some(name) = left.pop() {
+        if name == ".." {
+            if is_each_ones_own(&real) || !real.is_dir() {
+                real.push(name);
+                real.extend(left.iter().rev());
+                return Some(real);
+            }
+            real.pop();
+            continue;
+        }
+        real.push(name);
+        if is_each_ones_own(&real) {
+            continue;
+        }
+        if let Ok(target) = real.read_link() {
+            links += 1;
+            if links > MOST_LINKS {
+                return None;
+            }
+            match target.is_absolute() {
+                true => real = PathBuf::from("/"),
+                false => drop(real.pop()),
+            }
+            left.extend(names(&target));
+        }
     }
-    if let Ok(real) = path.canonicalize() {
-        return Some(real);
+    Some(match is_each_ones_own(&real) {
+        true => real,
+        false => as_kept(&real),
+    })
+}
+
+/// Whether another process may find something else there.
+fn is_each_ones_own(path: &Path) -> bool {
+    let places = [
+        "/proc",
+        "/dev/fd",
+        "/dev/stderr",
+        "/dev/stdin",
+        "/dev/stdout",
+    ];
+    places.iter().any(|place| path.starts_with(place))
+}
+
+/// Its names, the first last.
+fn names(path: &Path) -> Vec<OsString> {
+    let named = |part: Component<'_>| match part {
+        Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    };
+    path.components().rev().filter_map(named).collect()
+}
+
+/// Its names as the disk keeps them, where it takes others for the same: `.GIT` may be `.git`.
+fn as_kept(path: &Path) -> PathBuf {
+    if let Ok(kept) = path.canonicalize() {
+        return kept;
     }
-    let (folder, name) = (path.parent()?, path.file_name()?);
-    match path.read_link() {
-        // A link to nothing: writing through it makes what it names.
-        Ok(target) => leads_to(&folder.join(target), links - 1),
-        Err(_) => Some(leads_to(folder, links - 1)?.join(name)),
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => as_kept(folder).join(name),
+        (Some(_) | None, _) => path.to_owned(),
     }
 }
 
@@ -118,6 +177,67 @@ mod tests {
         assert_eq!(paths("a >> dangling", &work), [(at("new"), Access::Write)]);
         for plain in ["a > x", "a > new/x", "a > /dev/stdout", "a > loop", "a"] {
             assert_eq!(paths(plain, &work), [], "{plain}");
+        }
+    }
+
+    #[test]
+    fn what_stands_above_a_link_is_above_what_it_leads_to() {
+        let above = tempfile::tempdir().unwrap();
+        let root = above.path().canonicalize().unwrap();
+        let work = root.join("work");
+        for folder in ["sub", ".git/refs", "deep/er"] {
+            fs::create_dir_all(work.join(folder)).unwrap();
+        }
+        symlink(".git/refs", work.join("link")).unwrap();
+        symlink("../link", work.join("sub/twice")).unwrap();
+        symlink("deep/er/../../.git/config", work.join("file")).unwrap();
+        let at = |name: &str| root.join(name).to_string_lossy().into_owned();
+        for line in [
+            "a > link/../config",
+            "a > sub/../link/../config",
+            "a > sub/twice/../config",
+            "a > ../work/link/./../config",
+            "a > file",
+        ] {
+            let config = [(at("work/.git/config"), Access::Write)];
+            assert_eq!(paths(line, &work), config, "{line}");
+        }
+        for plain in [
+            "a > ../x",
+            "a > sub/../x",
+            "a > deep/er/../../x",
+            "a > sub/..",
+        ] {
+            assert_eq!(paths(plain, &work), [], "{plain}");
+        }
+        let inside = [(at("work/.git/x"), Access::Write)];
+        assert_eq!(paths("a > ../x", &work.join("link")), inside);
+        // Nobody knows what `new` will be.
+        let new = [(at("work/new/../x"), Access::Write)];
+        assert_eq!(paths("a > new/../x", &work), new);
+    }
+
+    #[test]
+    fn what_a_process_has_open_is_not_followed() {
+        let above = tempfile::tempdir().unwrap();
+        let work = above.path().canonicalize().unwrap();
+        for (name, target) in [
+            ("cwd", "/proc/self/cwd"),
+            ("up", "/proc/self/cwd/../x"),
+            ("three", "/dev/fd/3"),
+            ("out", "/dev/stdout"),
+        ] {
+            symlink(target, work.join(name)).unwrap();
+        }
+        for (line, path) in [
+            ("a > cwd/.git/config", "/proc/self/cwd/.git/config"),
+            ("a > cwd/../x", "/proc/self/cwd/../x"),
+            ("a > up", "/proc/self/cwd/../x"),
+            ("a > three", "/dev/fd/3"),
+            ("a > out", "/dev/stdout"),
+        ] {
+            let told = [(path.to_owned(), Access::Write)];
+            assert_eq!(paths(line, &work), told, "{line}");
         }
     }
 }

@@ -66,9 +66,9 @@ pub enum Word {
 pub struct Redirection {
     /// For reading or for writing.
     pub way: Way,
-    /// Absolute, as text; [`None`] where it cannot be known.
+    /// Absolute, with `..` worked out as text; [`None`] where it cannot be known.
     pub path: Option<String>,
-    /// As written.
+    /// As written; where the path is known, exactly what is opened.
     pub shown: String,
 }
 
@@ -225,8 +225,25 @@ impl Line {
         }
     }
 
+    /// What a line writes to its own output goes nowhere else, unless that may be a file it reads:
+    /// `<x >&0 >/dev/stdout` opens it anew.
+    fn settle_output(&mut self) {
+        let reads = |redirection: &Redirection| redirection.way == Way::Read;
+        let reads = self.redirections.iter().any(reads);
+        let is_own =
+            |redirection: &Redirection| redirection.path.as_deref().is_some_and(is_own_output);
+        self.redirections
+            .retain(|redirection| reads || !is_own(redirection));
+        for redirection in &mut self.redirections {
+            if is_own(redirection) {
+                redirection.path = None;
+            }
+        }
+    }
+
     /// A relative file means something else after `cd`, wherever in the line that stands.
     fn settle(&mut self) {
+        self.settle_output();
         let moves = |command: &Command| {
             let name = command.words.first().and_then(Word::known);
             matches!(name, Some("cd" | "pushd" | "popd"))
@@ -261,6 +278,11 @@ impl Line {
             }
         }
     }
+}
+
+/// Where a command's output goes anyway.
+fn is_own_output(path: &str) -> bool {
+    matches!(path, "/dev/stdout" | "/dev/stderr")
 }
 
 /// A program's name without the path in front of it.

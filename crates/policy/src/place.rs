@@ -34,14 +34,47 @@ pub(crate) fn names(path: &str) -> Vec<&str> {
     names
 }
 
-/// A path as written in a command, made absolute from the folder the command runs in.
-pub(crate) fn absolute(cwd: &str, path: &str) -> String {
-    let joined = if path.starts_with('/') {
+/// A path as written in a command, from the root: from the folder the command runs in.
+#[must_use]
+pub fn from_root(cwd: &str, path: &str) -> String {
+    if path.starts_with('/') {
         path.to_owned()
     } else {
         format!("{cwd}/{path}")
-    };
-    format!("/{}", names(&joined).join("/"))
+    }
+}
+
+/// The same, with `.` and `..` worked out as text.
+pub(crate) fn absolute(cwd: &str, path: &str) -> String {
+    format!("/{}", names(&from_root(cwd, path)).join("/"))
+}
+
+/// Whether the way to this goes through what a process has open or where it is: where that leads
+/// depends on who goes there.
+pub(crate) fn is_through_process(path: &str) -> bool {
+    let mut so_far = Vec::with_capacity(8);
+    path.split('/').any(|name| {
+        match name {
+            "" | "." => {}
+            ".." => drop(so_far.pop()),
+            name => so_far.push(name),
+        }
+        matches!(
+            so_far.as_slice(),
+            [
+                "proc",
+                _,
+                "cwd" | "exe" | "fd" | "map_files" | "root" | "task",
+                ..
+            ] | ["dev", "fd" | "stderr" | "stdin" | "stdout", ..]
+        )
+    })
+}
+
+/// Whether a path has been followed to its end: one with `..` in it has not, since what that leaves
+/// may be a link.
+pub(crate) fn is_resolved(path: &str) -> bool {
+    !path.split('/').any(|name| name == "..")
 }
 
 /// A path and where it lies, worked out once for all patterns.
@@ -201,6 +234,29 @@ mod tests {
         );
         assert_eq!(absolute("/project", "a//b/."), "/project/a/b");
         assert_eq!(absolute("/project", "/"), "/");
+    }
+
+    #[test]
+    fn what_a_process_has_open_is_known_wherever_the_way_goes_on() {
+        for path in [
+            "/proc/self/cwd/.git/config",
+            "/proc/self/root/../etc",
+            "/proc/12/fd/3",
+            "//proc/./self/../1/task/1/cwd",
+            "/tmp/../proc/thread-self/root",
+            "/dev/fd/../x",
+            "/dev/stdin",
+        ] {
+            assert!(is_through_process(path), "{path}");
+        }
+        for path in [
+            "/proc/self/status",
+            "/proc/mounts",
+            "/dev/null",
+            "/a/proc/self/cwd",
+        ] {
+            assert!(!is_through_process(path), "{path}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use protocol::facts::{Access, EntryKind};
 use crate::command::{Command, Doubt, Line, Way};
 use crate::decide::{Asked, Verb};
 use crate::host::Host;
-use crate::place::Spot;
+use crate::place::{self, Spot};
 
 /// One thing that an action would touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
         let folder = fact.kind == Some(EntryKind::Directory);
         touches.push(Touch::Path {
             access: fact.access,
-            path: Some(Spot::new(&fact.path, &asked.place)),
+            path: is_place(&fact.path, by).then(|| Spot::new(&fact.path, &asked.place)),
             reach: if folder && goes_deep {
                 Reach::Tree
             } else {
@@ -131,6 +131,15 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
         });
     }
     touches
+}
+
+/// Whether this is a place. What a shell opens was followed there, and where that could not be
+/// done, or who opens it decides where it leads, nobody knows.
+fn is_place(path: &str, by: By) -> bool {
+    match by {
+        By::Redirection => place::is_resolved(path) && !place::is_through_process(path),
+        By::Action(_) | By::Stopped => true,
+    }
 }
 
 fn is_files(action: ActionName) -> bool {

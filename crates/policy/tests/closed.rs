@@ -276,3 +276,49 @@ fn a_request_that_sets_variables_is_looked_at_like_a_line_that_does() {
     assert_eq!(verdict("PATH"), Verdict::Ask);
     assert_eq!(verdict("CARGO_HOME"), Verdict::Ask);
 }
+
+#[test]
+fn a_path_that_nobody_could_follow_may_be_what_is_protected() {
+    let dev = role("dev", &["*"]);
+    let some = rules(&[
+        "allow terminal.run(*)",
+        "allow fs.write(/**)",
+        "allow fs.read(/**)",
+    ]);
+    let verdict = |mode, facts: &Facts| {
+        let decision = decision(&dev, mode, &some, ActionName::TerminalRun, facts);
+        (decision.verdict, decision.because.kind)
+    };
+    let asks = (Verdict::Ask, Kind::ProtectedMaybe);
+    for text in [
+        "cat > /proc/self/root/home/ada/.config/ward/rules.toml",
+        "cat > /proc/self/cwd/.git/hooks/pre-commit",
+        "cat > /proc/thread-self/root/../x",
+        "cat < /proc/1/root/home/ada/.config/ward/rules.toml",
+        "cat > /dev/fd/../cwd/.git/config",
+        "cat 3< .git/config > /dev/fd/3",
+        "cat < .git/config > /dev/stdin",
+        "cat < .git/config >&0 > /dev/stdout",
+    ] {
+        assert_eq!(verdict(Mode::Full, &line(text)), asks, "{text}");
+        // There the wall holds what is protected, wherever it leads.
+        assert_eq!(
+            verdict(Mode::Sandbox, &line(text)).0,
+            Verdict::Allow,
+            "{text}"
+        );
+    }
+    for led in [
+        "/project/new/../x",
+        "/proc/self/cwd/x",
+        "/dev/fd/3",
+        "/dev/stdout",
+    ] {
+        let mut facts = line("cat > link");
+        facts.paths = path(Access::Write, led).paths;
+        assert_eq!(verdict(Mode::Full, &facts), asks, "{led}");
+    }
+    let mut facts = line("cat > link");
+    facts.paths = path(Access::Write, "/elsewhere/x").paths;
+    assert_eq!(verdict(Mode::Full, &facts).0, Verdict::Allow);
+}

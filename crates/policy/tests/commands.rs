@@ -259,6 +259,14 @@ const REDIRECTED: &[&str] = &[
     "cargo test <<EOF\n$(git push)\nEOF",
     "cargo test <<< word",
     "cargo test > /dev/tcp/example.com/80",
+    "cargo test > /proc/self/root/project/x",
+    "cargo test > /proc/self/cwd/../x",
+    "cargo test < /dev/fd/3",
+    "cargo test 3< ward.toml > /dev/fd/3",
+    "cargo test < ward.toml > /dev/stdin",
+    "cargo test < ward.toml 1>&0 > /dev/stdout",
+    "cargo test > /dev/stdout 2> /dev/stderr < /dev/stdin",
+    "cargo test < /proc/self/status",
 ];
 
 const OPAQUE: &[&str] = &[

@@ -314,6 +314,7 @@ proptest! {
         word in prop::sample::select(vec![
             "$X", "\"$X\"", "${X}", "$PWD/{}", "\"$PWD/{}\"", "~/{}", "~+/{}", "$(echo {})", "`echo {}`",
             "{}*", "{}?", "[w]{}", "{{},x}", "${X:-{}}", "$HOME/../{}",
+            "/proc/self/cwd/{}", "/proc/self/root/project/{}", "/dev/fd/../cwd/{}",
         ]),
         moved in prop::sample::select(vec!["", "cd ~ && ", "cd $X; ", "cd sub/..; ", "pushd . && "]),
     ) {

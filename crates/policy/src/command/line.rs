@@ -9,7 +9,8 @@ use super::structure::Structure;
 use super::unwrap::{self, Inside};
 use super::variables::{assigned, is_name, steering, steering_in_shell};
 use super::word::Reading;
-use super::{About, DEEPEST, LONGEST, Line, Redirection, Way, Word};
+use super::{About, DEEPEST, LONGEST, Line, Redirection, Way, Word, is_own_output};
+use crate::place;
 
 /// Reads a script and adds what it would run.
 pub(super) fn read(script: &str, inside: Inside<'_>, line: &mut Line) {
@@ -450,13 +451,17 @@ impl Reader<'_, '_> {
             _ => Way::Write,
         };
         let shown = target.text.clone();
-        let path =
-            (!target.is_unknown()).then(|| crate::place::absolute(self.inside.cwd, &target.text));
-        if !path.as_deref().is_some_and(is_plain_device) {
-            self.line
-                .redirections
-                .push(Redirection { way, path, shown });
+        let path = (!target.is_unknown()).then(|| place::absolute(self.inside.cwd, &shown));
+        if path
+            .as_deref()
+            .is_some_and(|path| is_plain_device(way, path))
+        {
+            return Ok(());
         }
+        let written = place::from_root(self.inside.cwd, &shown);
+        let path = path.filter(|path| is_own_output(path) || !place::is_through_process(&written));
+        let redirection = Redirection { way, path, shown };
+        self.line.redirections.push(redirection);
         Ok(())
     }
 
@@ -491,10 +496,11 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Files that hold nothing and go nowhere else than where the command's output goes anyway.
-fn is_plain_device(path: &str) -> bool {
-    matches!(
-        path,
-        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty"
-    )
+/// Files that hold nothing, and what a command is handed open for this anyway. To write to its
+/// input opens the file behind that anew.
+fn is_plain_device(way: Way, path: &str) -> bool {
+    match way {
+        Way::Read => is_own_output(path) || matches!(path, "/dev/null" | "/dev/stdin" | "/dev/tty"),
+        Way::Write => matches!(path, "/dev/null" | "/dev/tty"),
+    }
 }
