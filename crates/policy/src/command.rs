@@ -20,6 +20,8 @@ use std::cell::Cell;
 
 use protocol::facts::CommandFact;
 
+use crate::place;
+
 /// What a command line would do, as far as it can be known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
@@ -29,6 +31,8 @@ pub struct Line {
     pub redirections: Vec<Redirection>,
     /// Why it is not known what runs, if so.
     pub doubts: Vec<Doubt>,
+    /// What the next command is given to read.
+    input: Input,
 }
 
 /// One command with its words.
@@ -38,6 +42,30 @@ pub struct Command {
     pub words: Vec<Word>,
     /// Who has to look at it.
     pub part: Part,
+    /// What it is given to read.
+    pub input: Input,
+    /// Where it runs.
+    pub folder: Folder,
+}
+
+/// What a command is given to read by the line that it is in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Input {
+    /// Nothing.
+    #[default]
+    None,
+    /// A file, a here-document or what another writes: to a program that runs what it reads, it is
+    /// a script, and no word of the command says which.
+    Given,
+}
+
+/// Where a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folder {
+    /// In the workspace's own folder.
+    Workspace,
+    /// Elsewhere, or perhaps: `./deploy.sh` may be another file there.
+    Other,
 }
 
 /// What a command is to the line it is in.
@@ -118,6 +146,20 @@ impl Word {
     }
 }
 
+impl Command {
+    /// Whether its first words name a file from the folder it runs in: `./deploy.sh`, `sh build.sh`.
+    pub(crate) fn is_by_folder(&self) -> bool {
+        let mut words = self.words.iter().filter_map(Word::known);
+        let is_relative = |path: &str| !path.starts_with('/');
+        words.next().is_some_and(|program| {
+            let is_path = program.contains('/') && is_relative(program);
+            let runs = shells::is_shell(program) && self.part == Part::Acts;
+            let mut operands = words.filter(|word| !word.starts_with(['-', '+']));
+            is_path || (runs && operands.next().is_some_and(is_relative))
+        })
+    }
+}
+
 impl std::fmt::Display for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, word) in self.words.iter().enumerate() {
@@ -169,6 +211,9 @@ impl Line {
             }
         }
         line.settle();
+        if place::below(workspace, &fact.cwd) != Some(Vec::new()) {
+            line.moved();
+        }
         line
     }
 
@@ -200,14 +245,21 @@ impl Line {
         if words.is_empty() {
             return;
         }
+        let is_same = |command: &&mut Command| command.words == words && command.part == part;
+        if let Some(same) = self.commands.iter_mut().find(is_same) {
+            same.input = same.input.max(self.input);
+            return;
+        }
         if self.commands.len() >= MOST_COMMANDS {
             self.doubt(About::Commands, "it has too many commands to look at");
             return;
         }
-        let command = Command { words, part };
-        if !self.commands.contains(&command) {
-            self.commands.push(command);
-        }
+        self.commands.push(Command {
+            words,
+            part,
+            input: self.input,
+            folder: Folder::Workspace,
+        });
     }
 
     /// Takes over what another line holds, as something that only rules which deny or ask see.
@@ -241,6 +293,12 @@ impl Line {
         }
     }
 
+    fn moved(&mut self) {
+        for command in &mut self.commands {
+            command.folder = Folder::Other;
+        }
+    }
+
     /// A relative file means something else after `cd`, wherever in the line that stands.
     fn settle(&mut self) {
         self.settle_output();
@@ -260,6 +318,7 @@ impl Line {
             }
         };
         if self.commands.iter().any(may_move) {
+            self.moved();
             let relative = |redirection: &&Redirection| !redirection.shown.starts_with('/');
             let elsewhere: Vec<Redirection> = (self.redirections.iter().filter(relative))
                 .map(|redirection| Redirection {
@@ -272,6 +331,7 @@ impl Line {
         if !self.commands.iter().any(moves) {
             return;
         }
+        self.moved();
         for redirection in &mut self.redirections {
             if !redirection.shown.starts_with('/') {
                 redirection.path = None;

@@ -3,7 +3,7 @@
 use protocol::ActionName;
 use protocol::facts::Access;
 
-use crate::command::{About, Command, Part, Word, base_name, is_plain_program};
+use crate::command::{About, Command, Folder, Part, Word, base_name, is_plain_program};
 use crate::exact::Exact;
 use crate::glob::{NameGlob, PathGlob};
 use crate::pattern::{Argument, Fit, Name, Pattern, Rest, Stance};
@@ -193,7 +193,18 @@ fn fits_command(pattern: &[NameGlob], rest: Rest, command: &Command, stance: Sta
         return Fit::No;
     }
     let fit = in_order(pattern, rest, command.words.iter(), stance);
-    if fit == Fit::Yes || stance == Stance::Permit {
+    if stance == Stance::Permit {
+        // From another folder its words name another file.
+        let names_file =
+            pattern.len() > 1 || pattern.first().is_some_and(NameGlob::is_relative_path);
+        let elsewhere = command.folder == Folder::Other && command.is_by_folder();
+        return if names_file && elsewhere {
+            fit.min(Fit::Maybe)
+        } else {
+            fit
+        };
+    }
+    if fit == Fit::Yes {
         return fit;
     }
     match fits_without_options(pattern, rest, &command.words) {

@@ -66,6 +66,17 @@ impl NameGlob {
         Ok(literal.map_or(Self::Wild(pieces), Self::Literal))
     }
 
+    /// Whether it names a path from some folder: `./deploy.sh`.
+    pub(crate) fn is_relative_path(&self) -> bool {
+        match self {
+            Self::Literal(literal) => literal.contains('/') && !literal.starts_with('/'),
+            Self::Wild(pieces) => {
+                let slash = Piece::One('/');
+                pieces.contains(&slash) && pieces.first() != Some(&slash)
+            }
+        }
+    }
+
     pub(crate) fn fits(&self, text: &str) -> bool {
         match self {
             Self::Literal(literal) => literal == text,

@@ -6,7 +6,7 @@
 use protocol::ActionName;
 use protocol::facts::Access;
 
-use crate::command::{Command, Part, Word};
+use crate::command::{Command, Folder, Input, Part, Word};
 use crate::decision::{Kind, Step, Verdict};
 use crate::exact::Exact;
 use crate::glob::escaped;
@@ -21,7 +21,7 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "uv", "yarn",
 ];
 
-/// Their second words that only say that the third says what happens.
+/// Their words that only say that the next says what happens.
 const RUNS_ANOTHER: &[&str] = &["dlx", "exec", "run", "tool", "x"];
 
 /// Programs whose words only say what to look at or check. None that shows what is in a file: in
@@ -29,6 +29,12 @@ const RUNS_ANOTHER: &[&str] = &["dlx", "exec", "run", "tool", "x"];
 const LOOKERS: &[&str] = &[
     "basename", "df", "dirname", "du", "echo", "eslint", "jest", "ls", "mypy", "pwd", "pytest",
     "realpath", "ruff", "stat", "tsc", "wc", "which",
+];
+
+/// Programs, besides those, to which what they read is data: to others it may be a script.
+const READERS: &[&str] = &[
+    "awk", "cargo", "cat", "column", "cut", "diff", "fold", "gh", "git", "grep", "head", "jq",
+    "less", "more", "nl", "rev", "rg", "sed", "sort", "tac", "tail", "tee", "tr", "uniq",
 ];
 
 /// A pattern with more than this is no longer read by a person.
@@ -138,8 +144,29 @@ fn acting(touch: &Touch) -> Option<String> {
     }
 }
 
-/// A command by its words, where they are known and can be written.
+/// Whether its words say what it does, given what it reads and where it runs.
+fn says_all(command: &Command) -> bool {
+    let program = command.words.first().and_then(Word::known);
+    let program = program.unwrap_or_default();
+    let reads_script =
+        |word: &Word| word.shown().ends_with('-') || word.shown().starts_with("/dev/");
+    let takes_data = LOOKERS.contains(&program) || READERS.contains(&program);
+    let input = match command.input {
+        Input::None => true,
+        Input::Given => takes_data && !command.words.iter().any(reads_script),
+    };
+    let folder = match command.folder {
+        Folder::Workspace => true,
+        Folder::Other => !command.is_by_folder(),
+    };
+    input && folder
+}
+
+/// A command by its words, where they are known, can be written and say all.
 fn in_words(command: &Command) -> Option<String> {
+    if !says_all(command) {
+        return None;
+    }
     let words: Option<Vec<String>> = command.words.iter().map(in_word).collect();
     let text = format!("terminal.run({})", words?.join(" "));
     (text.len() <= LONGEST).then_some(text)
@@ -177,12 +204,14 @@ fn wider_command(command: &Command) -> Option<String> {
     if !WITH_SUBCOMMANDS.contains(&program) {
         return None;
     }
-    let sub = words.next()?.filter(|word| is_name(word))?;
-    if !RUNS_ANOTHER.contains(&sub) || program == "cargo" || program == "go" {
-        return Some(format!("terminal.run({program} {sub} *)"));
+    let mut text = program.to_owned();
+    loop {
+        let word = words.next()?.filter(|word| is_name(word))?;
+        text = format!("{text} {word}");
+        if !RUNS_ANOTHER.contains(&word) || program == "cargo" || program == "go" {
+            return Some(format!("terminal.run({text} *)"));
+        }
     }
-    let what = words.next()?.filter(|word| is_name(word))?;
-    Some(format!("terminal.run({program} {sub} {what} *)"))
 }
 
 /// Whether a word names something: no option, no path, nothing odd.

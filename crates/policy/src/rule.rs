@@ -173,7 +173,7 @@ mod tests {
     use protocol::facts::Access;
 
     use super::*;
-    use crate::command::{About, Command, Doubt, Part};
+    use crate::command::{About, Command, Doubt, Folder, Input, Part};
     use crate::exact::Exact;
     use crate::pattern::{Fit, Stance};
     use crate::place::{Place, Spot};
@@ -226,6 +226,8 @@ mod tests {
             Touch::Command(Command {
                 words,
                 part: Part::Acts,
+                input: Input::None,
+                folder: Folder::Workspace,
             })
         };
         let place = Place {

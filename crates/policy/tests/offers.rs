@@ -82,6 +82,11 @@ fn each_question_comes_with_the_narrowest_pattern_and_a_natural_wider_one() {
         "rm -rf out",
         "sudo apt install x",
         "git -C x push",
+        "uv tool run ruff check",
+        "npm exec x y",
+        "go run ./x",
+        "python3 - <<'E'\nprint(1)\nE",
+        "cd sub && ./build.sh",
     ];
     insta::assert_snapshot!("commands", table(&lines.map(|text| (RUN, line(text)))));
     let paths = [
@@ -204,6 +209,115 @@ fn a_line_that_asks_runs_with_all_of_its_offers() {
                 granted.explain()
             );
         }
+    }
+}
+
+/// What is offered with the questions about a line, besides its digest.
+fn named(facts: &Facts) -> Vec<String> {
+    let offers = steps(RUN, facts).into_iter();
+    let named = offers.filter_map(|step| step.offer);
+    let is_by_words = |offer: &String| offer.starts_with("terminal.run(") && !offer.contains("(=");
+    named.filter(is_by_words).collect()
+}
+
+#[test]
+fn what_a_program_may_run_of_what_it_reads_is_offered_as_that_line_alone() {
+    for text in [
+        "python3 - <<'E'\nprint(1)\nE",
+        "python3 <<<x",
+        "psql < a.sql",
+        "psql 0< a.sql",
+        "ls | sudo sh",
+        "ls | psql",
+        "ls |\npsql",
+        "ls | (cd a; psql)",
+        "ls | { true; psql; }",
+        "ls | env psql",
+        "ls | sh -c psql",
+        "while psql; do ls; done < a.sql",
+        "{ psql; } <<E\nx\nE",
+        "ls | sed -f -",
+        "ls | awk -f /dev/stdin",
+        "bash //dev/stdin <<E\nls\nE",
+    ] {
+        assert_eq!(named(&line(text)), [] as [&str; 0], "{text}");
+    }
+    for (text, offers) in [
+        ("psql a.sql", vec!["terminal.run(psql a.sql)"]),
+        ("psql a > b", vec!["terminal.run(psql a)"]),
+        (
+            "psql | tee a; ls",
+            vec!["terminal.run(psql)", "terminal.run(tee a)"],
+        ),
+        (
+            "ls | grep a && psql",
+            vec![
+                "terminal.run(ls)",
+                "terminal.run(grep a)",
+                "terminal.run(psql)",
+            ],
+        ),
+        (
+            "(ls | tail)\npsql",
+            vec![
+                "terminal.run(ls)",
+                "terminal.run(tail)",
+                "terminal.run(psql)",
+            ],
+        ),
+    ] {
+        let named = named(&line(text));
+        for offer in offers {
+            assert!(
+                named.iter().any(|named| named == offer),
+                "{text}: {named:?}"
+            );
+        }
+    }
+    // Another script for the same words asks anew.
+    let text = "python3 - <<'E'\nprint(1)\nE";
+    let asked = steps(RUN, &line(text));
+    let grants: Vec<Grant> = (asked.iter().filter_map(|step| step.offer.as_deref()))
+        .map(grant)
+        .collect();
+    let verdict = |text: &str| decision(RUN, &line(text), &rules(&[]), &grants).verdict;
+    assert_eq!(verdict(text), Verdict::Allow);
+    assert_eq!(verdict(&text.replace('1', "2")), Verdict::Ask);
+}
+
+#[test]
+fn a_file_that_is_named_from_a_folder_is_no_other_folders() {
+    let some = rules(&[
+        "allow terminal.run(./deploy.sh *)",
+        "allow terminal.run(bash build.sh)",
+        "allow terminal.run(/opt/x *)",
+        "allow terminal.run(bash /opt/x y)",
+        "allow terminal.run(cargo *)",
+    ]);
+    let verdict = |facts: &Facts| decision(RUN, facts, &some, &[]).verdict;
+    for text in [
+        "./deploy.sh a",
+        "env ./deploy.sh",
+        "bash build.sh",
+        "true && ./deploy.sh",
+    ] {
+        assert_eq!(verdict(&line(text)), Verdict::Allow, "{text}");
+        let mut elsewhere = line(text);
+        elsewhere.command.as_mut().unwrap().cwd = "/project/sub".to_owned();
+        assert_eq!(verdict(&elsewhere), Verdict::Ask, "{text}");
+        let moved = line(&format!("cd sub && {text}"));
+        assert_eq!(verdict(&moved), Verdict::Ask, "{text}");
+        assert_eq!(named(&moved), [] as [&str; 0], "{text}");
+    }
+    for text in ["pushd sub; ./deploy.sh", "find . -execdir ./deploy.sh \\;"] {
+        assert_ne!(verdict(&line(text)), Verdict::Allow, "{text}");
+    }
+    for text in [
+        "cd sub && cargo test",
+        "cd sub && /opt/x y",
+        "cd sub && bash /opt/x y",
+    ] {
+        assert_eq!(verdict(&line(text)), Verdict::Allow, "{text}");
     }
 }
 

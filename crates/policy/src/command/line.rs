@@ -9,7 +9,7 @@ use super::structure::Structure;
 use super::unwrap::{self, Inside};
 use super::variables::{assigned, is_name, steering, steering_in_shell};
 use super::word::Reading;
-use super::{About, DEEPEST, LONGEST, Line, Redirection, Way, Word, is_own_output};
+use super::{About, DEEPEST, Input, LONGEST, Line, Redirection, Way, Word, is_own_output};
 use crate::place;
 
 /// Reads a script and adds what it would run.
@@ -30,6 +30,8 @@ pub(super) fn read(script: &str, inside: Inside<'_>, line: &mut Line) {
         chars: script.chars().collect(),
         at: 0,
         inside,
+        given: line.input,
+        input: line.input,
         line,
         documents: Vec::new(),
     };
@@ -64,6 +66,10 @@ pub(super) struct Reader<'a, 'l> {
     pub(super) at: usize,
     pub(super) inside: Inside<'a>,
     pub(super) line: &'l mut Line,
+    /// What the whole text is given to read.
+    given: Input,
+    /// What commands are given from here on.
+    input: Input,
     /// Here-documents whose bodies begin after this line: the end, tabs stripped, expanded.
     documents: Vec<(String, bool, bool)>,
 }
@@ -81,6 +87,7 @@ struct Simple {
     variables: Vec<Variable>,
     words: Vec<Word>,
     redirects: bool,
+    input: Input,
     /// After `&>`, which to sh is the end of a command and a redirection of the next.
     parted: bool,
     /// After `time`, which is a program to sh.
@@ -114,6 +121,7 @@ impl Reader<'_, '_> {
                     self.at += 1;
                     self.finish(&mut simple);
                     structure.line();
+                    self.ends_pipeline(&structure, end);
                     self.here_documents();
                 }
                 (';', Some(';')) => {
@@ -131,16 +139,19 @@ impl Reader<'_, '_> {
                     self.at += 2;
                     self.finish(&mut simple);
                     structure.joined();
+                    self.ends_pipeline(&structure, end);
                 }
                 ('|', next) => {
                     self.at += if next == Some('&') { 2 } else { 1 };
                     self.finish(&mut simple);
                     structure.piped();
+                    self.input = Input::Given;
                 }
                 ('&' | ';', _) => {
                     self.at += 1;
                     self.finish(&mut simple);
                     structure.ended();
+                    self.ends_pipeline(&structure, end);
                 }
                 ('(', next) => {
                     if !simple.words.is_empty() || !simple.variables.is_empty() {
@@ -176,15 +187,13 @@ impl Reader<'_, '_> {
                     simple.words.push(Word::One("<(…)".to_owned()));
                 }
                 ('<' | '>', _) => {
-                    self.redirection(&mut simple)?;
-                    structure.redirection();
+                    self.opened(&mut simple, &mut structure)?;
                 }
                 (char, _) if char.is_ascii_digit() && self.is_descriptor() => {
                     while self.peek(0).is_some_and(|char| char.is_ascii_digit()) {
                         self.at += 1;
                     }
-                    self.redirection(&mut simple)?;
-                    structure.redirection();
+                    self.opened(&mut simple, &mut structure)?;
                 }
                 (_, _) => {
                     let word = self.word()?;
@@ -206,6 +215,26 @@ impl Reader<'_, '_> {
             }
             End::AtParenthesis => Err(Unreadable),
         }
+    }
+
+    /// What was written into a pipe is read by its end; what follows has the input of the whole, if
+    /// it is not inside something that reads from the pipe.
+    fn ends_pipeline(&mut self, structure: &Structure, end: End) {
+        if end == End::OfText && structure.is_between() {
+            self.input = self.given;
+        }
+    }
+
+    /// A redirection of a command, or of all in the group, the loop or the condition before it.
+    fn opened(&mut self, simple: &mut Simple, structure: &mut Structure) -> Result<(), Unreadable> {
+        if structure.is_closed() && self.peek(0) == Some('<') {
+            for command in &mut self.line.commands {
+                command.input = Input::Given;
+            }
+        }
+        self.redirection(simple)?;
+        structure.redirection();
+        Ok(())
     }
 
     /// A line that is none is a doubt, but what is in it is seen.
@@ -378,7 +407,10 @@ impl Reader<'_, '_> {
     /// The end of one command: it is unwrapped and added.
     fn finish(&mut self, simple: &mut Simple) {
         let Simple {
-            variables, words, ..
+            variables,
+            words,
+            input,
+            ..
         } = std::mem::take(simple);
         for Variable { name, value } in &variables {
             let how = if words.is_empty() {
@@ -389,7 +421,9 @@ impl Reader<'_, '_> {
             self.line.doubt_variable(name, how);
         }
         if !words.is_empty() {
+            let before = std::mem::replace(&mut self.line.input, self.input.max(input));
             unwrap::command(words, self.inside, self.line);
+            self.line.input = before;
         }
     }
 
@@ -403,6 +437,9 @@ impl Reader<'_, '_> {
             }
             operator = longer;
             self.at += 1;
+        }
+        if operator.starts_with('<') {
+            simple.input = Input::Given;
         }
         // A shell joins the lines first, and may then read another operator, or a comment.
         if matches!(

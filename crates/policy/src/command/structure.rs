@@ -124,6 +124,16 @@ impl Structure {
         }
     }
 
+    /// Whether a group, a loop or a condition has just ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.last == Last::Closed
+    }
+
+    /// Whether this stands between two commands, and in nothing.
+    pub(super) fn is_between(&self) -> bool {
+        self.open.is_empty() && !self.loose && self.last != Last::Piped
+    }
+
     /// What stands nowhere but in what is not followed here: `;;`.
     pub(super) fn misplaced(&mut self) {
         self.wrong = true;
