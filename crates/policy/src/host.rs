@@ -1,5 +1,7 @@
 //! Hosts: `example.com:443`, `*.example.com`, `[::1]:8080`.
 
+use std::net::IpAddr;
+
 /// A host that would be reached, or a pattern for some.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
@@ -13,7 +15,8 @@ pub struct Host {
 pub struct BadHost;
 
 impl Host {
-    /// Reads a host with or without a port. Upper case and a final dot make no difference.
+    /// Reads a host with or without a port. Upper case and final dots make no difference, nor does
+    /// how an address is written.
     pub fn parse(text: &str) -> Result<Self, BadHost> {
         let (name, port) = match text.rsplit_once(':') {
             // An IPv6 address without brackets has no port.
@@ -21,13 +24,17 @@ impl Host {
             Some((name, port)) => (name, Some(port.parse().map_err(|_| BadHost)?)),
             None => (text, None),
         };
-        // A final dot means nothing, but `*.` without a domain would mean everything.
-        if name == "*." {
-            return Err(BadHost);
-        }
         let name = name.strip_prefix('[').unwrap_or(name);
         let name = name.strip_suffix(']').unwrap_or(name);
-        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        let undotted = name.trim_end_matches('.');
+        // Final dots mean nothing, but `*.` without a domain would mean everything.
+        if undotted == "*" && name != "*" {
+            return Err(BadHost);
+        }
+        let name = match undotted.parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().to_string(),
+            Err(_) => undotted.to_ascii_lowercase(),
+        };
         let plain = name.strip_prefix("*.").unwrap_or(&name);
         let is_fine = |char: char| char.is_ascii_alphanumeric() || "-_.:%".contains(char);
         if plain.is_empty() || (plain != "*" && !plain.chars().all(is_fine)) {
@@ -98,8 +105,33 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_the_same_however_it_is_written() {
+        let long = "[2001:db8:0:0:0:0:0:1]";
+        for host in [
+            "[2001:db8::1]:443",
+            "[2001:DB8::0001]:443",
+            "2001:db8::1",
+            "[2001:db8::1.]:443",
+        ] {
+            assert_eq!(fits(long, host), Some(true), "{host}");
+        }
+        assert_eq!(fits("2001:db8::1", "[2001:db8:0:0:0:0:0:1]:80"), Some(true));
+        assert_eq!(fits("10.0.0.1", "[::ffff:10.0.0.1]:80"), Some(true));
+        assert_eq!(fits("[::ffff:a00:1]:80", "10.0.0.1:80"), Some(true));
+        assert_eq!(fits(long, "[2001:db8::2]:443"), Some(false));
+        assert_eq!(fits("10.0.0.1", "[::10.0.0.1]:80"), Some(false));
+        assert_eq!(fits("example.com..", "example.com.:80"), Some(true));
+        let host = Host::parse("[2001:DB8::0:1]:443").unwrap();
+        assert_eq!(host.to_string(), "[2001:db8::1]:443");
+    }
+
+    #[test]
     fn what_is_no_host_is_refused() {
         for text in [
+            "*..",
+            "*.:80",
+            ".",
+            "...:1",
             "",
             "a b",
             "http://a.org",

@@ -419,10 +419,10 @@ fn plain(touch: &str) -> String {
         .replace("run /usr/bin/", "run ")
         .replace("run /bin/", "run ");
     match text.strip_prefix("reach ") {
-        Some(host) => format!(
-            "reach {}",
-            host.to_lowercase().replace(".:", ":").trim_end_matches('.')
-        ),
+        Some(host) => {
+            let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+            format!("reach {}:{port}", name.trim_end_matches('.').to_lowercase())
+        }
         None => text,
     }
 }
