@@ -521,6 +521,11 @@ const TRICKS: &[&str] = &[
     "linux64 rm x",
     "systemd-inhibit --what=idle rm x",
     "o=-C; git \"$o\" sub push",
+    "time -p X=1 rm x",
+    "time -- PATH=/evil ls",
+    "time -p ! rm x",
+    "time -p -- time ! rm x",
+    "time -p [[ -v 'a[$(rm x)]' ]]",
     "git +x push",
 ];
 

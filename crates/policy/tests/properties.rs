@@ -374,7 +374,7 @@ fn deep_nesting_and_long_lines_are_opaque_not_fatal() {
             "sudo a b c d e f g sh -c \"{}$X\"",
             "sudo nice nice sh -c 'a b' ".repeat(1_000)
         ),
-        "xargs ".to_owned() + &"-I a ".repeat(12_000) + &"a ".repeat(4_000),
+        "xargs ".to_owned() + &"-I a ".repeat(8_000) + &"a ".repeat(4_000),
     ] {
         let verdict = verdict(&Authority::of(&role), Mode::Full, &rules(&[]), &line(&text));
         assert_ne!(verdict, Verdict::Allow);

@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use super::builtins::{self, CHANGERS, INERT};
 use super::shells::{SHELLS, UNREAD, shell};
-use super::variables::{assigned, steering};
+use super::variables::{assigned, is_reserved, steering};
 use super::wrappers::{WRAPPERS, Wrapper, after_options, is_launcher};
 use super::{About, Line, MOST_COMMANDS, Part, Word, base_name, is_plain_program, line};
 
@@ -184,6 +184,16 @@ fn unwrap(wrapper: &Wrapper, words: Vec<Word>, inside: Inside<'_>, line: &mut Li
             line.doubt_variable(variable, steering(variable, Some(value)));
             rest = &rest[1..];
         }
+    }
+    // `time -p` is a word of bash's too, and what follows means what it does without it.
+    let is_word = |word: &str| assigned(word).is_some() || is_reserved(word);
+    if wrapper.name == "time" && (rest.first().and_then(Word::known)).is_some_and(is_word) {
+        line.doubt(
+            About::Commands,
+            "what means something to bash behind `time` is a program to sh",
+        );
+        look_inside(&words, inside, line);
+        return line.push(words, Part::Acts);
     }
     if rest.is_empty() {
         // `env` alone prints, `exec` alone redirects, `xargs` alone echoes.

@@ -102,6 +102,14 @@ pub(super) fn assigned(word: &str) -> Option<&str> {
     is_name(name).then_some(name)
 }
 
+/// Whether this is a word of the shell's own, where a command would begin.
+pub(super) fn is_reserved(word: &str) -> bool {
+    let words = [
+        "!", "[[", "case", "coproc", "for", "function", "if", "select", "until", "while", "{",
+    ];
+    words.contains(&word)
+}
+
 /// Whether this can be the name of a variable.
 pub(super) fn is_name(text: &str) -> bool {
     let first = text.chars().next();
