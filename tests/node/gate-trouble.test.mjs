@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, readdir, rename, symlink, unlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { environment } from "./editor.mjs";
@@ -263,6 +263,30 @@ test("a wall that is opened for a folder is opened for all in it, and is asked f
   await it.answer(third.asked, "deny");
   assert.notEqual((await third.running).exit_code, 0);
   await assert.rejects(it.execute("terminal.run", { command: "echo x > .git/hooks/pre-push" }, backend), refused({ kind: "denied" }));
+});
+
+test("a yes to a file action for a folder opens that folder to no command, and one about the wall does", limit, async (t) => {
+  const it = await embed(t);
+  // Of /tmp a room has its own.
+  const outside = await mkdtemp("/var/tmp/ward-node-");
+  t.after(() => rm(outside, { recursive: true }));
+  const all = `fs.write(${outside}/**)`;
+  const writing = it.execute("fs.write", { path: join(outside, "a"), content: "a" }, backend);
+  const first = await it.until(requested);
+  await it.answer(first, "allow", { scope: "workspace", patterns: [all] });
+  await writing;
+  const run = (name) => it.execute("terminal.run", { command: `touch ${join(outside, name)}` }, backend);
+  const stopped = run("b");
+  const second = await it.until((said) => requested(said) && said.id !== first.id);
+  assert.deepEqual([second.subject.about, second.subject.widen], ["again", [{ path: outside, access: "write" }]]);
+  await it.answer(second, "deny");
+  assert.notEqual((await stopped).exit_code, 0);
+  const opened = run("b");
+  const third = await it.until((said) => requested(said) && ![first.id, second.id].includes(said.id));
+  await it.answer(third, "allow", { scope: "workspace", patterns: [all] });
+  assert.equal((await opened).exit_code, 0);
+  assert.equal((await run("c")).exit_code, 0);
+  assert.deepEqual((await readdir(outside)).sort(), ["a", "b", "c"]);
 });
 
 test("a yes to a command is for the scripts that it names as they were then", limit, async (t) => {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use policy::{Confinement, Verb, Verdict};
-use protocol::approval::{AnswerParams, AnswerScope, Choice, GrantInfo, Resolution, Resolved};
+use protocol::approval::{
+    AnswerParams, AnswerScope, Choice, GrantInfo, Resolution, Resolved, Subject,
+};
 use protocol::{ErrorKind, Facts, Failure, Mode};
 use store::Store;
 
@@ -225,6 +227,7 @@ impl<S: Store> Inner<S> {
             infos.push(GrantInfo {
                 id: new_id()?,
                 pattern,
+                wall: matches!(approval.subject, Subject::Again { .. }),
                 role: approval.role.clone(),
                 session_id: session.clone(),
                 actor: approval.actor.clone(),

@@ -86,6 +86,13 @@ impl Grants {
         self.held().grants.get(person).cloned().unwrap_or_default()
     }
 
+    /// Whether this grant answered a question about a command's wall.
+    pub(crate) fn is_about_walls(&self, id: &str) -> bool {
+        let held = self.held();
+        let mut infos = held.infos.iter();
+        infos.any(|(_, info)| info.id == id && info.wall)
+    }
+
     /// Those of a person that hold now.
     pub(crate) fn list(&self, person: &str, now: Millis) -> Vec<GrantInfo> {
         let holds = |info: &GrantInfo| info.expires_at.is_none_or(|end| now.0 < end);

@@ -50,18 +50,34 @@ pub(crate) struct Job {
     /// What it gives to its own command and nobody else may read.
     pub(crate) secrets: Arc<[String]>,
     /// What was answered for which host, for as long as this job runs.
-    hosts: Mutex<HashMap<String, Turn>>,
+    hosts: Mutex<HashMap<String, Arc<Reached>>>,
     /// The grants that its command runs under, where it needs some.
     leave: Mutex<Option<Arc<Leave>>>,
 }
 
-/// Whoever asks about a host waits here for the one before, and finds an answer that was given once:
-/// the digest of what a yes was for, or the no.
-pub(crate) type Turn = Arc<tokio::sync::Mutex<Option<Result<Digest, Failure>>>>;
+/// A host that a job's command wants to reach.
+#[derive(Debug, Default)]
+pub(crate) struct Reached {
+    /// Whoever asks about it waits here for the one before.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+    /// An answer that was given once: the digest of what a yes was for, or the no.
+    answered: Mutex<Option<Result<Digest, Failure>>>,
+}
+
+impl Reached {
+    pub(crate) fn answered(&self) -> Option<Result<Digest, Failure>> {
+        let answered = self.answered.lock();
+        answered.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn answer(&self, answer: Result<Digest, Failure>) {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+    }
+}
 
 impl Job {
     /// Stands for all of a request but its id.
-    pub(crate) fn content(kept: &Kept) -> Digest {
+    pub(crate) fn content(kept: &Kept, workspace: Option<&str>) -> Digest {
         Object::new()
             .string("action", &kept.action)
             .string("actor", &kept.actor)
@@ -71,7 +87,7 @@ impl Job {
             .string("role", &kept.role)
             .maybe("runtime", named(&kept.runtime).as_deref())
             .maybe("session", kept.session.as_deref())
-            .string("workspace", &kept.workspace.to_string_lossy())
+            .maybe("workspace", workspace)
             .digest()
     }
 
@@ -133,8 +149,8 @@ impl Job {
         *self.leave.lock().unwrap_or_else(PoisonError::into_inner) = leave;
     }
 
-    /// The turn of a host.
-    pub(crate) fn host(&self, host: &str) -> Turn {
+    /// What is known of a host.
+    pub(crate) fn host(&self, host: &str) -> Arc<Reached> {
         // Nothing panics while it is held.
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(hosts.entry(host.to_owned()).or_default())

@@ -72,12 +72,13 @@ impl<S: Store> Inner<S> {
             ));
         };
         // One question for a host at a time: a program that opens ten connections asks once.
-        let turn = job.host(&asked.host);
-        let mut answered = turn.lock().await;
+        let host = job.host(&asked.host);
+        let _turn = host.turn.lock().await;
         let mut seen: Option<Seen> = None;
         for _ in 0..TRIES {
-            if let Some(Err(no)) = &*answered {
-                return Err(no.clone());
+            let answered = host.answered();
+            if let Some(Err(no)) = answered {
+                return Err(no);
             }
             let reach = self.reach(&job, &asked.host)?;
             let Reach {
@@ -89,7 +90,7 @@ impl<S: Store> Inner<S> {
             } = &reach;
             // A yes is for what was shown: under another policy it is another question.
             if decision.verdict == Verdict::Ask
-                && let Some(Ok(approved)) = &*answered
+                && let Some(Ok(approved)) = &answered
                 && approved == digest
             {
                 return Ok(());
@@ -139,9 +140,9 @@ impl<S: Store> Inner<S> {
             // Whatever was said, it is decided once more: the policy may have changed meanwhile, and
             // what was granted for longer is looked up each time, so that it can be revoked.
             match said {
-                Ok(AnswerScope::Once) => *answered = Some(Ok(digest.clone())),
+                Ok(AnswerScope::Once) => host.answer(Ok(digest.clone())),
                 Ok(AnswerScope::Session | AnswerScope::Workspace) => {}
-                Err(failure) => *answered = Some(Err(failure)),
+                Err(failure) => host.answer(Err(failure)),
             }
         }
         Err(Failure::new(
@@ -176,11 +177,7 @@ impl<S: Store> Inner<S> {
     /// still, by an answer that was for this action, or by a rule or a grant that holds now.
     fn has_leave(&self, asked: &WallAskParams) -> Result<(), Failure> {
         for job in asked.actions.iter().filter_map(|id| self.jobs.get(id)) {
-            let is_answered = || {
-                let turn = job.host(&asked.host);
-                turn.try_lock()
-                    .is_ok_and(|answered| matches!(*answered, Some(Ok(_))))
-            };
+            let is_answered = || matches!(job.host(&asked.host).answered(), Some(Ok(_)));
             let is_let = match self.reach(&job, &asked.host)?.decision.verdict {
                 Verdict::Allow => true,
                 Verdict::Ask => is_answered(),
@@ -360,9 +357,13 @@ impl<S: Store> Inner<S> {
         let grants = self.grants.current(&job.person);
         let mut widen = Vec::new();
         for grant in grants.iter() {
-            let Some(path) = single_path(grant.pattern.as_str(), &job.workspace.real) else {
+            let Some((path, is_deep)) = single_path(grant.pattern.as_str(), &job.workspace.real)
+            else {
                 continue;
             };
+            if is_deep && !self.grants.is_about_walls(&grant.id) {
+                continue;
+            }
             let path = vec![Widen {
                 path,
                 access: WidenAccess::Write,
@@ -384,14 +385,18 @@ impl<S: Store> Inner<S> {
 }
 
 /// The one file that a pattern like `fs.write(/var/log/app.log)` is about, or the one folder of
-/// `fs.write(/var/log/**)`.
-fn single_path(pattern: &str, workspace: &Path) -> Option<String> {
+/// `fs.write(/var/log/**)`; and whether it is about all that is in it.
+fn single_path(pattern: &str, workspace: &Path) -> Option<(String, bool)> {
     let path = pattern.strip_prefix("fs.write(")?.strip_suffix(')')?;
-    let path = path.strip_suffix("/**").unwrap_or(path);
+    let (path, is_deep) = match path.strip_suffix("/**") {
+        Some(folder) => (folder, true),
+        None => (path, false),
+    };
     if path.is_empty() || path.contains(['*', '?', '[', '{', '\\']) || path.starts_with('~') {
         return None;
     }
-    workspace.join(path).to_str().map(ToOwned::to_owned)
+    let path = workspace.join(path).to_str()?.to_owned();
+    Some((path, is_deep))
 }
 
 pub(crate) fn facts_of(widen: &[Widen]) -> Facts {

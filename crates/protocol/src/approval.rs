@@ -232,6 +232,10 @@ pub struct GrantInfo {
     pub id: String,
     /// What it allows.
     pub pattern: String,
+    /// Whether it answered a question about a command's wall: then the wall is open for whole folders
+    /// too, from a command's start. A yes to a file action opens no folder to commands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wall: bool,
     /// Whom.
     pub role: String,
     /// The session it holds in: one of this actor's.
