@@ -120,14 +120,17 @@ fn params(
 }
 
 /// Why the sandbox of a command could not be made, so that it was not run, where its result says so.
-pub(crate) fn not_made(result: &Value, mark: &str) -> Option<Failure> {
+/// Outside of a room a command could read the mark, and say so of itself.
+pub(crate) fn not_made(result: &Value, mark: &str, tier: Tier) -> Option<Failure> {
+    if tier != Tier::Room {
+        return None;
+    }
     let end = format!(" [{mark}]");
-    let printed = ["stderr", "stdout"].into_iter();
-    let mut lines = printed
-        .filter_map(|name| result.get(name)?.as_str())
-        .flat_map(str::lines);
-    let why = lines.find_map(|line| Some(line.split_once(&end)?.0))?;
-    let why = why.rsplit("ward: ").next().unwrap_or(why);
+    let mut printed = ["stderr", "stdout"].into_iter();
+    let said = printed.find_map(|name| Some(result.get(name)?.as_str()?.split_once(&end)?.0))?;
+    // Behind what a shell may have said before.
+    let line = said.rfind("\nward: ").map_or(0, |at| at + 1);
+    let (_, why) = said[line..].split_once("ward: ")?;
     Some(Failure::new(ErrorKind::SandboxFailed, why))
 }
 
@@ -212,12 +215,15 @@ mod tests {
     #[test]
     fn a_sandbox_that_could_not_be_made_is_no_command_that_failed() {
         let result = |stderr: &str| json!({"exit_code": 125, "stdout": "", "stderr": stderr});
-        assert_eq!(not_made(&result("ward: No.\n"), "m1"), None);
-        assert_eq!(not_made(&json!({"exit_code": 125}), "m1"), None);
-        let failure = not_made(&result("note\nward: / is no workspace. [m1]\n"), "m1").unwrap();
+        let not_made = |result: &Value, tier| not_made(result, "m1", tier);
+        assert_eq!(not_made(&result("ward: No.\n"), Tier::Room), None);
+        assert_eq!(not_made(&json!({"exit_code": 125}), Tier::Room), None);
+        let marked = result("note\nward: /x/ward: no workspace.\nOr so. [m1]\n");
+        assert_eq!(not_made(&marked, Tier::Walls), None);
+        let failure = not_made(&marked, Tier::Room).unwrap();
         assert_eq!(
             (failure.kind, &*failure.message),
-            (ErrorKind::SandboxFailed, "/ is no workspace.")
+            (ErrorKind::SandboxFailed, "/x/ward: no workspace.\nOr so.")
         );
     }
 

@@ -101,7 +101,8 @@ pub(crate) fn run(args: Args) -> ExitCode {
         }
         Err(error) => {
             let code = failure_code(&error);
-            let mark = mark.filter(|_| code == WARD_FAILED);
+            let is_unbegun = code == WARD_FAILED && !error.is::<Begun>();
+            let mark = mark.filter(|_| is_unbegun);
             let mark = mark.map(|mark| format!(" [{mark}]")).unwrap_or_default();
             console::tell(&format!("{error:#}{mark}"));
             ExitCode::from(code)
@@ -146,10 +147,15 @@ fn execute(args: Args) -> anyhow::Result<Outcome> {
         widened: Vec::new(),
     })?;
     if let Some(parent) = parent {
-        parent.end_with()?;
+        parent.end_with().map_err(|error| error.context(Begun))?;
     }
     Ok(running.wait_hearing(Some(&mut signals)))
 }
+
+/// That a command was begun before what failed did.
+#[derive(Debug, thiserror::Error)]
+#[error("The command was ended, because Ward could not be sure to end with who started it")]
+struct Begun;
 
 fn code(end: End) -> ExitCode {
     match end {
