@@ -274,9 +274,10 @@ test("who opens connections and says nothing keeps nobody out", limit, async (t)
   const port = Number(new URL(it.url).port);
   const silent = Array.from({ length: 640 }, () => createConnection(port, "127.0.0.1").on("error", () => {}));
   t.after(() => silent.forEach((socket) => socket.destroy()));
-  // The oldest of them had to make room.
+  // The oldest of them had to make room, and no others than had to.
   await once(silent[0].resume(), "close");
   assert.equal((await it.call("GET", "/healthz")).status, 200);
+  assert.ok(silent.slice(300).every((socket) => !socket.resume().closed));
   const after = await editor(t, it);
   for (const { id } of [before, after]) {
     const { body } = await it.call("POST", "/actions", { action: "editor.open", params: { path: "x" }, runtime: id });

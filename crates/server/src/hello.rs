@@ -6,6 +6,7 @@ use broker::{Broker, Hello};
 use protocol::ErrorKind;
 use store::Store;
 
+use crate::connection::Connection;
 use crate::failure::HttpFailure;
 
 /// Lets a request through to the broker's layer, which reads a whole message of anybody: with no
@@ -19,7 +20,12 @@ pub(crate) async fn check<S: Store>(
     }
     let (mut parts, body) = request.into_parts();
     let body = match broker.hello(&mut parts).await? {
-        Hello::Any => body,
+        Hello::Any => {
+            if let Some(connection) = parts.extensions.get::<Connection>() {
+                connection.introduced.note();
+            }
+            body
+        }
         Hello::Small(limit, time) => {
             match tokio::time::timeout(time, to_bytes(body, limit)).await {
                 Ok(Ok(bytes)) => Body::from(bytes),
