@@ -338,7 +338,7 @@ test("ward run chooses its runtime by kind or by id, and waits for one that is n
 test("ward run does not wait for an editor where none can connect", limit, async (t) => {
   const it = await place(t);
   const run = promisify(execFile)(process.env.WARD_BIN, ["run", "--runtime", "vscode", "--workspace", it.workspace, "--model", "offline", "read a.txt"], { env: environment(it) });
-  await assert.rejects(run, ({ code, stderr }) => code === 1 && /no editor can connect to it\. Start `ward serve` first\./.test(stderr));
+  await assert.rejects(run, ({ code, stderr }) => code === 1 && /No editor can connect to this Ward\. Start it with `ward serve`\./.test(stderr));
 });
 
 test("ward chat works in the editor that it is told to", limit, async (t) => {

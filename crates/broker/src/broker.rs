@@ -1,7 +1,9 @@
 //! Who is connected, and what is registered.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -102,6 +104,8 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) index: Index<S>,
     pub(crate) options: Options,
     pub(crate) unknown: Unknown,
+    /// Whether this Ward listens where editors find it.
+    pub(crate) listens: AtomicBool,
 }
 
 /// A connection, and whose it is.
@@ -145,7 +149,13 @@ impl<S: Store> Broker<S> {
             index,
             options,
             unknown: Unknown::default(),
+            listens: AtomicBool::new(false),
         })))
+    }
+
+    /// Editors can come from now on: this Ward listens where they find it.
+    pub fn listens(&self) {
+        self.0.listens.store(true, Ordering::Relaxed);
     }
 
     /// The layer that answers `/socket.io/` for those whom `authenticate` knows.
@@ -292,6 +302,7 @@ impl<S: Store> Broker<S> {
     pub async fn register(&self, actor: &Actor, asked: PostRuntime) -> Result<Registered, Failure> {
         let person = actor.must_be_person("register a runtime")?.to_owned();
         check(&asked)?;
+        let about = index::About::from(&asked);
         let link = {
             let sockets = self.sockets();
             let connected = sockets.get(&asked.socket_id);
@@ -307,9 +318,9 @@ impl<S: Store> Broker<S> {
                 connected.outputs.clone(),
                 self.lease(),
                 asked.instance.clone(),
+                Path::new(&about.workspace).is_dir(),
             )
         };
-        let about = index::About::from(&asked);
         let lost = link.lost.clone();
         let mut had = asked.runtime_id.iter().chain(&asked.former_ids);
         let before = had.find_map(|id| self.before(&person, id, &link, &about));

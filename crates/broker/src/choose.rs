@@ -1,6 +1,7 @@
 //! How the gate finds a runtime that is not here: exactly one, or why not.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use gate::runtime::{Elsewhere, Runtime, RuntimeChoice};
 use protocol::runtime::{RuntimeHealth, RuntimeInfo};
@@ -49,6 +50,10 @@ impl<S: Store> Elsewhere for Broker<S> {
 
     fn is_known(&self, person: &str, id: &str) -> bool {
         self.get(person, id).is_some() || self.former().get(person, id).is_some()
+    }
+
+    fn can_come(&self) -> bool {
+        self.0.listens.load(Ordering::Relaxed)
     }
 
     fn workspace_of(&self, person: &str, id: &str) -> Option<String> {

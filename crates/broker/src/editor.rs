@@ -1,6 +1,5 @@
 //! One registered runtime: how an action gets there and back.
 
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -74,6 +73,9 @@ pub(crate) struct Link {
     instance: Option<String>,
     /// How what it runs is confined, once it has shown that it is on this machine.
     here: Option<(Here, Tier)>,
+    /// Whether its folder was one of this machine's when it was registered. A folder that is moved
+    /// away is no folder of another machine by that.
+    is_near: bool,
 }
 
 impl Link {
@@ -82,6 +84,7 @@ impl Link {
         outputs: Outputs,
         until: Instant,
         instance: Option<String>,
+        is_near: bool,
     ) -> Self {
         Self {
             socket,
@@ -90,6 +93,7 @@ impl Link {
             until,
             instance,
             here: None,
+            is_near,
         }
     }
 
@@ -228,14 +232,9 @@ impl Editor {
     /// Whether what is for this workspace may run in it: it works there, or on another machine, where
     /// all that it does is outside.
     pub(crate) fn works_in(&self, workspace: &str) -> bool {
-        let own = {
-            let state = self.state();
-            if state.about.workspace == workspace {
-                return true;
-            }
-            state.about.workspace.clone()
-        };
-        !Path::new(&own).is_dir()
+        let state = self.state();
+        let is_near = state.link.as_ref().is_none_or(|link| link.is_near);
+        state.about.workspace == workspace || !is_near
     }
 
     /// Whether it takes actions.
@@ -359,7 +358,7 @@ impl Editor {
                 under_way.id = None;
                 taking.finish().await;
                 if let (true, Some((_, tier))) = (confined, &link.here) {
-                    if let Some(failure) = exec::not_made(&done.result, &mark) {
+                    if let Some(failure) = exec::not_made(&done.result, &mark, *tier) {
                         return Err(failure);
                     }
                     exec::held_by(&mut done.result, *tier);

@@ -10,6 +10,7 @@ use protocol::method::{
     OutputParams, PERMISSION_REQUESTED, PERMISSION_RESOLVED, PERMISSION_RESPOND, RUNTIME_STATUS,
     SHUTDOWN, TERMINAL_EXITED, UNDO,
 };
+use protocol::runtime::RuntimeChoice;
 use protocol::undo::UndoParams;
 use protocol::{Encoding, ErrorKind, Failure};
 use rpc::{Answer, End, Limits, Notification, Peer, Remote, Request as Call, Service, answer};
@@ -120,10 +121,12 @@ impl<S: Store> Door<S> {
         })
     }
 
-    /// The action that is asked for, in the workspace of this connection where none is named.
+    /// The action that is asked for, in the workspace of this connection where none is named, nor a
+    /// certain runtime, which has its own.
     fn asked(&self, call: &Call) -> Result<Request, Failure> {
         let mut request = Request::from(call.read::<ActionRequest>()?);
-        if request.workspace.is_none() {
+        let is_a_certain_one = request.runtime.as_ref().is_some_and(RuntimeChoice::is_one);
+        if request.workspace.is_none() && !is_a_certain_one {
             request.workspace.clone_from(&self.workspace);
         }
         Ok(request)

@@ -109,9 +109,10 @@ impl<S: Store> Inner<S> {
             .with("field", "id"));
         }
         let runtime = request.runtime.filter(|choice| !choice.is_local());
-        let meant = match (&request.workspace, &runtime) {
+        let is_the_runtimes = request.workspace.is_none() && runtime.is_some();
+        let meant = match (request.workspace, &runtime) {
             (None, Some(choice)) => self.workspace_of(actor, choice),
-            (named, _) => named.clone(),
+            (named, _) => named,
         };
         let (workspace, book) = self.workspace_and_policy(meant.as_deref())?;
         let mut kept = Kept {
@@ -134,7 +135,9 @@ impl<S: Store> Inner<S> {
             ask: request.ask,
             content: Digest::of(b""),
         };
-        kept.content = Job::content(&kept);
+        // Sent again, it is the same also where that runtime is not known any more.
+        let named = (!is_the_runtimes).then_some(&*workspace.name);
+        kept.content = Job::content(&kept, named);
         let known = book.roles.get(&kept.role);
         known.map_err(unknown_role)?;
         let person = actor.person().to_owned();
@@ -544,17 +547,20 @@ pub(crate) fn unknown_role(error: policy::roles::NoRole) -> Failure {
 
 /// Where only the end could not be written: whether it was done is another question.
 fn end_unwritten(error: &StoreError, failure: Option<Failure>) -> Failure {
-    let ended = match &failure {
-        None => "It was done".to_owned(),
-        Some(failure) => format!("It failed ({})", failure.message.trim_end_matches('.')),
-    };
     tracing::error!(%error, "the end of an action could not be written");
-    Failure::new(
-        ErrorKind::Internal,
-        format!(
-            "{ended}, but Ward could not write down how it ended: {error} Look what is there before you ask for it again."
+    match failure {
+        Some(mut failure) => {
+            let more = format!(" And Ward could not write down that it ended so: {error}");
+            failure.message.push_str(&more);
+            failure
+        }
+        None => Failure::new(
+            ErrorKind::Internal,
+            format!(
+                "It was done, but Ward could not write down how it ended: {error} Look what is there before you ask for it again."
+            ),
         ),
-    )
+    }
 }
 
 pub(crate) fn unwritten(error: &StoreError) -> Failure {

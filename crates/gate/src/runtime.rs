@@ -89,6 +89,10 @@ pub trait Elsewhere: Send + Sync {
     /// Whether this person has, or ever had, a runtime of this id: one that is gone may come back.
     fn is_known(&self, person: &str, id: &str) -> bool;
 
+    /// Whether one that is not there can come: a Ward that lasts as long as one command listens
+    /// nowhere.
+    fn can_come(&self) -> bool;
+
     /// The folder that the runtime of this id works in, where it is known.
     fn workspace_of(&self, person: &str, id: &str) -> Option<String>;
 

@@ -82,6 +82,10 @@ impl<S: Store> Elsewhere for Beside<S> {
         id.starts_with(PREFIX) || self.others.is_known(person, id)
     }
 
+    fn can_come(&self) -> bool {
+        self.others.can_come()
+    }
+
     fn workspace_of(&self, person: &str, id: &str) -> Option<String> {
         match id.strip_prefix(PREFIX) {
             Some(notebook) => Some(self.notebooks.at_hand(person, notebook)?.info().workspace),

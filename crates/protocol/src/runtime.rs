@@ -40,6 +40,12 @@ impl RuntimeChoice {
             Self::Need(need) => need.kind.as_deref() == Some(LOCAL),
         }
     }
+
+    /// Whether it is a certain runtime, which has a workspace of its own.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        matches!(self, Self::Id(_)) && !self.is_local()
+    }
 }
 
 impl std::fmt::Display for RuntimeChoice {

@@ -45,7 +45,10 @@ impl<S: Store> Inner<S> {
         };
         let workspace = workspace.to_string_lossy();
         match elsewhere.choose(actor.person(), choice, &workspace) {
-            Err(failure) if may_come && can_be_awaited(&failure) => Ok(()),
+            Err(failure) if may_come && can_be_awaited(&failure) => match elsewhere.can_come() {
+                true => Ok(()),
+                false => Err(nobody()),
+            },
             chosen => chosen.map(drop),
         }
     }
@@ -90,6 +93,11 @@ impl<S: Store> Inner<S> {
                 Err(failure) if may_come && can_be_awaited(&failure) => {
                     if !told {
                         told = true;
+                        let failure = match elsewhere.can_come() {
+                            true => failure,
+                            // Under another Ward it can.
+                            false => nobody(),
+                        };
                         let awaited = SessionEvent::RuntimeAwaited(RuntimeAwaited {
                             runtime: choice.clone(),
                             reason: failure.message,

@@ -137,10 +137,6 @@ impl<S: Store> Runner<S> {
         if runtime.is_some() {
             actor.must_be_person("choose where its actions run")?;
         }
-        let workspace = match (asked.workspace, &runtime) {
-            (None, Some(choice)) => self.0.gate.workspace_of(actor, choice),
-            (named, _) => named.map(PathBuf::from),
-        };
         let beginning = Beginning {
             root: id.clone(),
             id,
@@ -150,7 +146,7 @@ impl<S: Store> Runner<S> {
             model: asked.model,
             fallback: None,
             mode,
-            workspace,
+            workspace: asked.workspace.map(PathBuf::from),
             ask: asked.ask,
             runtime,
             parent: None,
@@ -377,6 +373,10 @@ impl<S: Store> Inner<S> {
                 format!("{MAX_RUNNING} sessions run already. Wait for one of them, or cancel one."),
             ));
         }
+        let workspace = match (workspace, &runtime) {
+            (None, Some(choice)) => self.gate.workspace_of(&actor, choice),
+            (named, _) => named,
+        };
         let brief = self
             .gate
             .brief(&actor, &role, &parents, workspace.as_deref(), None)

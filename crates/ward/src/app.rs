@@ -100,6 +100,9 @@ impl App {
             sandbox,
             store: self.store.path().display().to_string(),
         };
+        if address.is_some() {
+            self.broker.listens();
+        }
         let server = Server::new(Parts {
             about: about.clone(),
             gate: self.gate.clone(),

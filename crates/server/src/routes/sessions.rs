@@ -45,16 +45,6 @@ pub(crate) async fn post<S: Store>(
     Json(asked): Json<PostSession>,
 ) -> Result<Response, HttpFailure> {
     let how = How::of(&headers, asked.stream, asked.wait)?;
-    let is_elsewhere = asked
-        .runtime
-        .as_ref()
-        .is_some_and(|choice| !choice.is_local());
-    if is_elsewhere && app.address.is_none() {
-        return Err(HttpFailure::new(
-            ErrorKind::NoRuntime,
-            "This Ward lasts as long as one command and listens nowhere, so no editor can connect to it. Start `ward serve` first.",
-        ));
-    }
     let (runner, actor) = (app.runner.clone(), caller.actor.clone());
     let (session, after) = whole(async move { runner.begin(&actor, asked).await }).await?;
     answer(&app, caller, connection, session, after, how).await

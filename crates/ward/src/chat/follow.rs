@@ -33,7 +33,10 @@ impl Chat {
                 role: self.beginning.role.clone(),
                 model: self.beginning.model.clone(),
                 mode: self.beginning.mode,
-                workspace: Some(self.beginning.workspace.to_string_lossy().into_owned()),
+                workspace: self
+                    .beginning
+                    .is_meant
+                    .then(|| self.beginning.workspace.to_string_lossy().into_owned()),
                 runtime: self.beginning.runtime.clone(),
                 stream: false,
                 limits: Limits::default(),

@@ -64,6 +64,8 @@ pub(crate) struct Beginning {
     /// Where its actions run; the local runtime where nothing is said.
     pub(crate) runtime: Option<RuntimeChoice>,
     pub(crate) workspace: PathBuf,
+    /// Whether that folder is meant; a certain runtime has one of its own.
+    pub(crate) is_meant: bool,
     pub(crate) data: Option<PathBuf>,
     /// A session to go on with: this one, or the latest.
     pub(crate) resume: Option<Option<String>>,

@@ -71,12 +71,14 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let workspace = workspace::find(args.workspace.as_deref())?;
+    let is_meant = args.workspace.is_some() || !args.runtime.is_one();
     let beginning = Beginning {
         role: args.role,
         model: args.model.or_else(|| std::env::var("WARD_MODEL").ok()),
         mode: args.mode,
         runtime: Some(args.runtime).filter(|choice| !choice.is_local()),
         workspace,
+        is_meant,
         data: args.data,
         resume: args.resume,
     };

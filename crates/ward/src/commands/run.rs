@@ -124,12 +124,14 @@ pub(crate) fn runtime(text: &str) -> Result<RuntimeChoice, String> {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let workspace = workspace::find(args.workspace.as_deref())?;
+    // A certain runtime has a folder of its own.
+    let is_meant = args.workspace.is_some() || !args.runtime.is_one();
     let asked = PostSession {
         input: Input::Text(task(&args.task)?),
         role: args.role,
         model: args.model,
         mode: Some(args.mode),
-        workspace: Some(workspace.to_string_lossy().into_owned()),
+        workspace: is_meant.then(|| workspace.to_string_lossy().into_owned()),
         runtime: Some(args.runtime).filter(|choice| !choice.is_local()),
         stream: false,
         limits: Limits {
