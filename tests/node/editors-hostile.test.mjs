@@ -268,22 +268,28 @@ test("who does not say who they are is not kept waiting for", limit, async (t) =
   await unharmed();
 });
 
-test("who opens connections and says nothing keeps nobody out", limit, async (t) => {
-  const it = await serve(t);
-  const before = await editor(t, it, { options: { transports: ["websocket"] } });
-  const port = Number(new URL(it.url).port);
-  const silent = Array.from({ length: 640 }, () => createConnection(port, "127.0.0.1").on("error", () => {}));
-  t.after(() => silent.forEach((socket) => socket.destroy()));
-  // The oldest of them had to make room, and no others than had to.
-  await once(silent[0].resume(), "close");
-  assert.equal((await it.call("GET", "/healthz")).status, 200);
-  assert.ok(silent.slice(300).every((socket) => !socket.resume().closed));
-  const after = await editor(t, it);
-  for (const { id } of [before, after]) {
-    const { body } = await it.call("POST", "/actions", { action: "editor.open", params: { path: "x" }, runtime: id });
-    assert.equal(body.outcome.status, "done", JSON.stringify(body));
-  }
-});
+for (const [who, says] of [
+  ["says nothing", () => ""],
+  ["asks for websockets and makes none", (port) => `GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`],
+]) {
+  test(`who opens connections and ${who} keeps nobody out`, limit, async (t) => {
+    const it = await serve(t);
+    const before = await editor(t, it, { options: { transports: ["websocket"] } });
+    const port = Number(new URL(it.url).port);
+    const silent = Array.from({ length: 640 }, () => createConnection(port, "127.0.0.1").on("error", () => {}));
+    t.after(() => silent.forEach((socket) => socket.destroy()));
+    for (const socket of silent) socket.write(says(port));
+    // The oldest of them had to make room, and no others than had to.
+    await once(silent[0].resume(), "close");
+    assert.equal((await it.call("GET", "/healthz")).status, 200);
+    assert.ok(silent.slice(300).every((socket) => !socket.resume().closed));
+    const after = await editor(t, it);
+    for (const { id } of [before, after]) {
+      const { body } = await it.call("POST", "/actions", { action: "editor.open", params: { path: "x" }, runtime: id });
+      assert.equal(body.outcome.status, "done", JSON.stringify(body));
+    }
+  });
+}
 
 test("what an editor says of its output and of what went wrong is bounded, and breaks nothing", limit, async (t) => {
   const it = await serve(t);

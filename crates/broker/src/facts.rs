@@ -3,17 +3,13 @@
 //! own folders.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsString};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Component, Path, PathBuf};
 
 use protocol::facts::{Access, CommandFact, EntryKind, PathFact};
 use protocol::{ActionName, ErrorKind, Facts, Failure};
-use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::leads::{Led, kept, real};
 use crate::patched;
 
 /// The facts of an action in the workspace of an editor of this kind.
@@ -59,14 +55,14 @@ pub(crate) fn of(
                 .with("field", *field));
             }
         };
-        let path = match name {
+        let led = match name {
             // They are about a link itself, as in the local runtime.
             ActionName::FsDelete | ActionName::FsMove | ActionName::FsStat => {
                 kept(workspace, given)
             }
             _ => real(workspace, given),
         };
-        let mut fact = fact(path, *access);
+        let mut fact = fact(led, *access);
         if is_about_all(name) {
             // On another machine it cannot be looked at.
             fact.kind = fact.kind.or(Some(EntryKind::Directory));
@@ -131,7 +127,7 @@ fn command(name: ActionName, params: &Value, workspace: &str) -> Result<CommandF
         line,
         argv,
         program: None,
-        cwd: cwd.to_string_lossy().into_owned(),
+        cwd: cwd.path.to_string_lossy().into_owned(),
         env: asked.env,
     })
 }
@@ -188,97 +184,22 @@ pub(crate) fn path_fact(workspace: &str, given: &str, access: Access) -> PathFac
     fact(real(workspace, given), access)
 }
 
-fn fact(path: PathBuf, access: Access) -> PathFact {
-    let kind = std::fs::symlink_metadata(&path).ok().map(|found| {
-        if found.is_dir() {
-            EntryKind::Directory
-        } else if found.is_file() {
-            EntryKind::File
-        } else if found.is_symlink() {
-            EntryKind::Symlink
-        } else {
-            EntryKind::Other
-        }
-    });
+fn fact(led: Led, access: Access) -> PathFact {
+    let path = led.path.into_os_string();
     PathFact {
-        path: path.to_string_lossy().into_owned(),
+        path: path
+            .into_string()
+            .unwrap_or_else(|path| path.to_string_lossy().into_owned()),
         access,
-        kind,
+        kind: led.kind,
         digest: None,
     }
 }
 
-/// How many links that lead nowhere yet are followed.
-const LINKS: usize = 40;
-
-/// Where a path leads: through links as far as it is there, by its words from there on.
-fn real(workspace: &str, given: &str) -> PathBuf {
-    leads(by_words(&Path::new(workspace).join(given)), LINKS)
-}
-
-/// The same, but for a link at its own end, which is not followed.
-fn kept(workspace: &str, given: &str) -> PathBuf {
-    let path = by_words(&Path::new(workspace).join(given));
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => leads(parent.to_owned(), LINKS).join(name),
-        _ => path,
-    }
-}
-
-fn leads(path: PathBuf, links: usize) -> PathBuf {
-    let mut rest = Vec::new();
-    let mut at = path.as_path();
-    loop {
-        let below = |path: PathBuf| rest.iter().rev().fold(path, |path, name| path.join(name));
-        if let Some(real) = where_it_is(at) {
-            return below(real);
-        }
-        let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else {
-            return path;
-        };
-        // Who writes through a link to what is not there yet writes there.
-        if let (Ok(target), 1..) = (at.read_link(), links)
-            && let Some(folder) = where_it_is(parent)
-        {
-            return leads(below(by_words(&folder.join(target))), links - 1);
-        }
-        rest.push(name.to_owned());
-        at = parent;
-    }
-}
-
-/// The real path of what is there. The kernel walks it at once, and says where it came to; that is
-/// a few calls, where to ask for each name on the way is one for each.
-fn where_it_is(path: &Path) -> Option<PathBuf> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let found = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let name = format!("/proc/self/fd/{}", found.as_raw_fd());
-    match rustix::fs::readlink(name, Vec::new()).map(CString::into_bytes) {
-        // Behind the name of what was deleted meanwhile the kernel says so; of what is no file it has
-        // no path.
-        Ok(real) if real.starts_with(b"/") && !real.ends_with(b" (deleted)") => {
-            Some(PathBuf::from(OsString::from_vec(real)))
-        }
-        Ok(_) | Err(_) => path.canonicalize().ok(),
-    }
-}
-
-fn by_words(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                clean.pop();
-            }
-            Component::CurDir => {}
-            part => clean.push(part),
-        }
-    }
-    clean
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use serde_json::json;
 
     use super::*;

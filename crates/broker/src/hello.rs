@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use http::HeaderValue;
 use http::request::Parts;
 use protocol::{ErrorKind, Failure};
 use store::Store;
@@ -28,8 +29,10 @@ const MARGIN: Duration = Duration::from_secs(1);
 /// How a request is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hello {
-    /// As it is: it is not for the broker, its sender is known, or it is a websocket with a place.
-    Any,
+    /// As it is: its sender has said who they are.
+    Known,
+    /// As it is: it asks for a websocket, and has a place among those whose other end is not known.
+    Websocket,
     /// Where it is no larger than this, and sent within this time.
     Small(usize, Duration),
 }
@@ -92,20 +95,19 @@ pub fn is_for(path: &str) -> bool {
 }
 
 impl<S: Store> Broker<S> {
-    /// How this request is taken, before the layer sees it.
+    /// How this request, which [`is_for`] the layer, is taken before the layer sees it.
     pub async fn hello(&self, parts: &mut Parts) -> Result<Hello, Failure> {
-        if !is_for(parts.uri.path()) {
-            return Ok(Hello::Any);
-        }
         // As the layer reads it: the first of each name counts.
         let query = parts.uri.query().unwrap_or_default();
         let field = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name));
         let socket_id = field("sid=").map(ToOwned::to_owned);
+        let is_websocket = field("transport=") == Some("websocket");
         if socket_id.as_deref().is_some_and(|id| self.has_said(id)) {
-            return Ok(Hello::Any);
+            return Ok(Hello::Known);
         }
+        let_go_of_the_rest(parts);
         let unknown = &self.0.unknown;
-        if field("transport=") != Some("websocket") {
+        if !is_websocket {
             // What begins here is kept until it says who it is, or its time is up.
             if socket_id.is_none() {
                 parts.extensions.insert(place(&unknown.others).await?);
@@ -128,7 +130,20 @@ impl<S: Store> Broker<S> {
             });
         }
         parts.extensions.insert(place);
-        Ok(Hello::Any)
+        Ok(Hello::Websocket)
+    }
+}
+
+/// The layer keeps the head of the request that a connection began with for as long as that lasts, and
+/// its parts are pieces of all that was read at once. Each gets a text of its own.
+fn let_go_of_the_rest(parts: &mut Parts) {
+    for value in parts.headers.values_mut() {
+        if let Ok(own) = HeaderValue::from_bytes(value.as_bytes()) {
+            *value = own;
+        }
+    }
+    if let Ok(own) = parts.uri.to_string().parse() {
+        parts.uri = own;
     }
 }
 

@@ -26,6 +26,9 @@ use crate::undo::Keep;
 use crate::wall::Keeper;
 use crate::workspace::{self, Workspace};
 
+/// A workspace, and what decides in it.
+type Governed = (Arc<Workspace>, Arc<Files>);
+
 /// Workspaces that one gate serves at once.
 const MAX_WORKSPACES: usize = 64;
 
@@ -301,29 +304,50 @@ impl<S: Store> Gate<S> {
 
 impl<S: Store> Inner<S> {
     pub(crate) fn workspace_of(&self, actor: &Actor, choice: &RuntimeChoice) -> Option<PathBuf> {
+        self.folder_of(actor, choice)
+            .filter(|folder| folder.is_dir())
+    }
+
+    /// The same, where it may be one of another machine.
+    fn folder_of(&self, actor: &Actor, choice: &RuntimeChoice) -> Option<PathBuf> {
         let folder = match choice {
             RuntimeChoice::Need(need) => need.workspace.clone()?,
             RuntimeChoice::Id(id) => self.elsewhere.get()?.workspace_of(actor.person(), id)?,
         };
-        Some(PathBuf::from(folder)).filter(|folder| folder.is_dir())
+        Some(PathBuf::from(folder))
     }
 
     /// The workspace at this path, or the usual one, and what decides in it. Where that is as it was,
     /// it takes one look for both.
-    pub(crate) fn workspace_and_policy(
-        &self,
-        path: Option<&Path>,
-    ) -> Result<(Arc<Workspace>, Arc<Files>), Failure> {
+    pub(crate) fn workspace_and_policy(&self, path: Option<&Path>) -> Result<Governed, Failure> {
         let path = path.unwrap_or(&self.options.workspace);
-        let known = self.workspaces().get(path).cloned();
-        if let Some(workspace) = known
-            && let Some(policy) = workspace.unchanged()
-        {
-            return Ok((workspace, policy?));
+        if let Some(unchanged) = self.unchanged(path) {
+            return unchanged;
         }
         let workspace = self.workspace(Some(path))?;
         let policy = workspace.policy(&self.options.config)?;
         Ok((workspace, policy))
+    }
+
+    /// The same of the workspace that a choice of a runtime is about.
+    pub(crate) fn workspace_and_policy_of(
+        &self,
+        actor: &Actor,
+        choice: &RuntimeChoice,
+    ) -> Result<Governed, Failure> {
+        let folder = self.folder_of(actor, choice);
+        if let Some(unchanged) = folder.as_deref().and_then(|path| self.unchanged(path)) {
+            return unchanged;
+        }
+        let folder = folder.filter(|folder| folder.is_dir());
+        self.workspace_and_policy(folder.as_deref())
+    }
+
+    /// A workspace that is known and there, where nothing has changed of what decides in it.
+    fn unchanged(&self, path: &Path) -> Option<Result<Governed, Failure>> {
+        let workspace = self.workspaces().get(path).cloned()?;
+        let policy = workspace.unchanged()?;
+        Some(policy.map(|policy| (workspace, policy)))
     }
 
     /// The workspace at this path, or the usual one.

@@ -110,11 +110,10 @@ impl<S: Store> Inner<S> {
         }
         let runtime = request.runtime.filter(|choice| !choice.is_local());
         let is_the_runtimes = request.workspace.is_none() && runtime.is_some();
-        let meant = match (request.workspace, &runtime) {
-            (None, Some(choice)) => self.workspace_of(actor, choice),
-            (named, _) => named,
+        let (workspace, book) = match (&request.workspace, &runtime) {
+            (None, Some(choice)) => self.workspace_and_policy_of(actor, choice)?,
+            (named, _) => self.workspace_and_policy(named.as_deref())?,
         };
-        let (workspace, book) = self.workspace_and_policy(meant.as_deref())?;
         let mut kept = Kept {
             id: match request.id {
                 Some(id) => id,

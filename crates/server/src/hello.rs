@@ -20,12 +20,13 @@ pub(crate) async fn check<S: Store>(
     }
     let (mut parts, body) = request.into_parts();
     let body = match broker.hello(&mut parts).await? {
-        Hello::Any => {
+        Hello::Known => {
             if let Some(connection) = parts.extensions.get::<Connection>() {
                 connection.introduced.note();
             }
             body
         }
+        Hello::Websocket => body,
         Hello::Small(limit, time) => {
             match tokio::time::timeout(time, to_bytes(body, limit)).await {
                 Ok(Ok(bytes)) => Body::from(bytes),

@@ -15,7 +15,7 @@ use crate::known::{Filter, Known};
 use crate::rows::{Rows, head, kind_of};
 use crate::writer::failed;
 
-/// How many heads are remembered.
+/// How many heads are remembered at least.
 const HEADS: usize = 4096;
 /// What an event takes beside its data, about.
 const BESIDE: usize = 200;
@@ -27,6 +27,8 @@ pub(crate) struct Desk {
     /// For the heads that are not remembered.
     lookup: Connection,
     heads: HashMap<StreamName, Seq>,
+    /// With so many heads it is looked which of them can be forgotten.
+    many: usize,
     known: Known,
     /// What comes in.
     young: Sheet,
@@ -134,6 +136,7 @@ impl Desk {
             journal,
             lookup,
             heads: HashMap::new(),
+            many: HEADS,
             known: Known::default(),
             young: Sheet::default(),
             old: None,
@@ -202,7 +205,7 @@ impl Desk {
             *known = head;
             return;
         }
-        if self.heads.len() >= HEADS {
+        if self.heads.len() >= self.many {
             let (young, old) = (&self.young, &self.old);
             let on_the_way = |stream: &StreamName| {
                 young.by_stream.contains_key(stream)
@@ -212,6 +215,8 @@ impl Desk {
             };
             // What is in the database can be found there again.
             self.heads.retain(|stream, _| on_the_way(stream));
+            // Where most have to stay, the next look is not soon.
+            self.many = HEADS.max(2 * self.heads.len());
         }
         self.heads.insert(stream.clone(), head);
     }
