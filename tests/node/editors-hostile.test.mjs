@@ -133,7 +133,10 @@ test("answers that are dropped are in the log, and what the broker is sent is no
   await logged("an answer that came too late was dropped", 1);
   other.emit("action:output", { id: "first", seq: 0, stream: "stdout", data: "a foreign word" });
   await logged("output of an action that does not run there was dropped", 1);
-  for (const secret of [it.token, "a late word", "a foreign word"]) assert.ok(!log.includes(secret), "it is in the log");
+  const polling = await editor(t, it, { options: { transports: ["polling"] } });
+  await it.call("POST", "/actions", { action: "fs.write", params: { path: "x", content: "a polled word" }, runtime: polling.id });
+  assert.equal(polling.asked[0].params.content, "a polled word");
+  for (const secret of [it.token, "a late word", "a foreign word", "a polled word"]) assert.ok(!log.includes(secret), "it is in the log");
 });
 
 /** A websocket that says nothing but the largest part of a message; resolves when it is closed. */

@@ -140,6 +140,25 @@ test("the gate decides before anything is sent: paths by where they lead, termin
   assert.deepEqual(window.asked.at(-1).paths, [join(it.workspace, "in.txt")]);
 });
 
+test("a folder is moved and deleted only where nothing protected is in it, as it is and as it would be", limit, async (t) => {
+  const it = await serve(t);
+  const window = await editor(t, it, { capabilities: ["fs.delete", "fs.move"] });
+  for (const folder of ["p/workflows", "d/nest/.git/hooks", "plain/sub"]) await mkdir(join(it.workspace, folder), { recursive: true });
+  await writeFile(join(it.workspace, "p/workflows/ci.yml"), "on: push\n");
+  const ask = (action, params) => it.call("POST", "/actions", { action, params, runtime: window.id });
+  for (const [action, params, rule] of [
+    ["fs.move", { from: "p", to: ".github" }, ".github/workflows"],
+    ["fs.move", { from: "d", to: "e" }, ".git"],
+    ["fs.delete", { path: "d", recursive: true }, ".git"],
+  ]) {
+    const { status, body } = await ask(action, params);
+    assert.deepEqual([status, body.kind, body.rule?.kind, body.rule?.text.startsWith(rule)], [403, "denied", "protected", true], JSON.stringify(body));
+  }
+  assert.equal((await ask("fs.move", { from: "p", to: "q" })).body.outcome.status, "done");
+  assert.equal((await ask("fs.delete", { path: "plain", recursive: true })).body.outcome.status, "done");
+  assert.deepEqual(window.asked.map(({ action, params }) => [action, params.from ?? params.path]), [["fs.move", "p"], ["fs.delete", "plain"]]);
+});
+
 test("what tells of any file there is, is asked about where a rule is about some of them", limit, async (t) => {
   const it = await serve(t);
   const capabilities = ["editor.selection", "editor.diagnostics", "editor.symbols"];
@@ -217,6 +236,16 @@ test("a window that closes in mid-action leaves it lost, and a cancelled action 
   await it.call("POST", "/actions/cancelled/cancel");
   assert.deepEqual(await told, [{ id: "cancelled" }]);
   assert.equal((await cancelled).body.outcome.kind, "cancelled");
+});
+
+test("a runtime that is taken off the list is told to stop what it does", limit, async (t) => {
+  const it = await serve(t);
+  const window = await editor(t, it, { act: () => undefined });
+  const told = once(window.socket, "action:cancel");
+  const [lost] = [it.call("POST", "/actions", { id: "stops", action: "editor.open", params: { path: "x" }, runtime: window.id }), await once(window.socket, "action:execute")];
+  assert.equal((await it.call("DELETE", `/runtimes/${window.id}`)).status, 200);
+  assert.equal((await lost).body.outcome.kind, "runtime_lost");
+  assert.deepEqual(await told, [{ id: "stops" }]);
 });
 
 test("registrations survive a restart of Ward as away, until the editor is back", limit, async (t) => {

@@ -21,6 +21,7 @@ use socketioxide::extract::SocketRef;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use crate::below;
 use crate::exec::{self, Here};
 use crate::facts;
 use crate::former::Gone;
@@ -333,7 +334,10 @@ impl Editor {
             answer = under_way.answered() => answer,
             () = tokio::time::sleep(deadline) => Err(AckError::Timeout),
             () = link.lost.cancelled() => {
-                under_way.id = None;
+                // A runtime that was removed, or let its lease end, is still there to be told to stop.
+                if !link.socket.connected() {
+                    under_way.id = None;
+                }
                 return Err(lost());
             }
         };
@@ -504,7 +508,9 @@ impl Runtime for Place {
                 let state = self.0.state();
                 (state.about.kind.clone(), state.about.workspace.clone())
             };
-            facts::of(action, params, &workspace, &kind)
+            let mut facts = facts::of(action, params, &workspace, &kind)?;
+            below::add(action, &workspace, &mut facts).await?;
+            Ok(facts)
         })
     }
 

@@ -96,6 +96,18 @@ fn params(
     let mut argv: Vec<String> = exec.map(str::to_owned).to_vec();
     // What the action sets is set inside. Outside, it could change what `ward exec` itself does.
     if !command.env.is_empty() {
+        // `env` would take it for one more thing to set, and run what comes next.
+        if command
+            .argv
+            .first()
+            .is_some_and(|program| program.contains('='))
+        {
+            return Err(Failure::new(
+                ErrorKind::InvalidParams,
+                "A program with `=` in its name cannot be run with an environment of its own.",
+            )
+            .with("field", "argv"));
+        }
         argv.extend(["env", "--"].map(str::to_owned));
         for (name, value) in &command.env {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
@@ -210,6 +222,9 @@ mod tests {
             let asked = command(&["ls"], "/work", &[(name, "x")]);
             assert_eq!(refused(&asked), ErrorKind::InvalidParams, "{name:?}");
         }
+        // What `env` would read as another thing to set is not what was decided on.
+        let asked = command(&["X=1", "rm"], "/work", &[("A", "1")]);
+        assert_eq!(refused(&asked), ErrorKind::InvalidParams);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //!
 //! [`Broker`] knows who is connected and what is registered, and is how the gate finds a runtime
 //! that is not here ([`gate::runtime::Elsewhere`]). `editor` is one registered runtime: how an action
-//! gets there and back. `facts` says what it would touch, `leads` where paths lead, `exec` how a command
-//! there is confined.
+//! gets there and back. `facts` says what it would touch, `leads` where paths lead, `below` what is
+//! protected in a folder, `exec` how a command there is confined.
 //!
 //! What always holds:
 //! - Who a connection belongs to is what its token says; only they may register it, and only they
@@ -23,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod below;
 mod broker;
 mod choose;
 mod editor;

@@ -9,8 +9,8 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use mapped::Mapped;
 
-/// How much is mapped. What came within a moment fits, but for the busiest; it stays in memory.
-pub(crate) const FRONT: usize = 256 * 1024;
+/// How much is mapped. What is put into the database at once fits; it stays in memory.
+pub(crate) const FRONT: usize = 512 * 1024;
 /// How much is emptied at a time.
 const PIECE: usize = 4096;
 

@@ -16,12 +16,14 @@ use crate::error::OpenError;
 use crate::followers::Followers;
 use crate::journal::{Journal, Record};
 use crate::known::Filter;
+use crate::pad::FRONT;
 use crate::rows::{self, Rows};
 
 /// For how long it is waited for more.
 const GATHER: Duration = Duration::from_millis(250);
-/// With so much on the desk it is not waited any longer.
-const MUCH: usize = 1 << 20;
+/// With so much on the desk it is not waited any longer. In the journal it takes less, and what comes
+/// until it is taken up fits beside it.
+const MUCH: usize = FRONT;
 /// With so much on the desk whoever appends waits.
 const FULL: usize = 16 << 20;
 /// How long until it is tried again where the database could not be written.

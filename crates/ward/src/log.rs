@@ -28,12 +28,12 @@ pub(crate) fn parse(text: &str) -> Result<Filter, String> {
     Ok(Filter(targets))
 }
 
-/// Whether nothing secret can stand in it. The broker's library writes out whatever it is sent, tokens
-/// too, but where it says which answers it dropped.
+/// Whether nothing secret can stand in it. The broker's libraries, each of several parts, write out
+/// whatever they are sent and send, tokens and files too, but where they say which answers they dropped.
 fn keeps_secrets(about: &Metadata<'_>) -> bool {
-    let library = about.target().split("::").next().unwrap_or_default();
+    let says_all = ["socketioxide", "engineioxide"];
     let is_socket = about.target() == "socketioxide::socket" && about.is_event();
-    !matches!(library, "socketioxide" | "engineioxide") || is_socket
+    !says_all.iter().any(|name| about.target().starts_with(name)) || is_socket
 }
 
 /// Starts logging; further calls change nothing.
