@@ -219,7 +219,7 @@ impl Room {
             init_pid,
             reports,
             listener,
-            watcher: Watcher::new(init_pid, &self.plan),
+            watcher: Watcher::new(&self.plan),
             started,
             timeout: command.timeout,
             gateway: Arc::clone(&self.gateway),

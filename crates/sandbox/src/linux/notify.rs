@@ -125,9 +125,8 @@ pub(crate) struct Seen {
 /// Watches one command.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    init: i32,
     /// The command's own root, to resolve paths as it sees them. Most commands write nothing.
-    root: OnceCell<Option<OwnedFd>>,
+    root: OnceCell<OwnedFd>,
     workspace: PathBuf,
     home: PathBuf,
     /// Where writing is allowed, where mounts do not say it.
@@ -137,15 +136,14 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher for a command whose init has this pid.
-    pub(crate) fn new(init: i32, plan: &Plan) -> Self {
+    /// A watcher for a command of a room of this plan.
+    pub(crate) fn new(plan: &Plan) -> Self {
         let calls = TOLD
             .iter()
             .chain(TOLD_SOMETIMES)
             .filter_map(|(call, told)| Some((i32::try_from(call.number(Arch::HERE)?).ok()?, *told)))
             .collect();
         Self {
-            init,
             root: OnceCell::new(),
             workspace: plan.workspace.clone(),
             home: plan.home_inside(),
@@ -179,7 +177,7 @@ impl Watcher {
         if path.starts_with("/dev") || path.starts_with("/proc") {
             return;
         }
-        if self.is_closed(&path, argument.need) {
+        if self.is_closed(call.pid, &path, argument.need) {
             // Where the user could not have written either, it is not the wall's doing.
             if path.starts_with(&self.workspace) || writable_outside(&path) {
                 self.stop(StoppedAccess::Write, path.to_string_lossy().into_owned());
@@ -199,17 +197,20 @@ impl Watcher {
         }
     }
 
-    fn root(&self) -> Option<&OwnedFd> {
-        let open = || {
-            let path = format!("/proc/{}/root", self.init);
-            rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
-        };
-        self.root.get_or_init(open).as_ref()
+    /// It is looked up by whoever calls: only root may look at init, which is not dumpable.
+    fn root(&self, caller: u32) -> Option<&OwnedFd> {
+        if self.root.get().is_none() {
+            let path = format!("/proc/{caller}/root");
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let root = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+            let _ = self.root.set(root);
+        }
+        self.root.get()
     }
 
     /// Whether the wall refuses writing at a path, as the command sees it.
-    fn is_closed(&self, path: &Path, need: Need) -> bool {
-        let Some(root) = self.root() else {
+    fn is_closed(&self, caller: u32, path: &Path, need: Need) -> bool {
+        let Some(root) = self.root(caller) else {
             return false;
         };
         let resolve = |path: &Path| {

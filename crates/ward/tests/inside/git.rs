@@ -79,3 +79,19 @@ fn nothing_that_git_makes_itself_is_set_aside() {
         assert!(scene.path("work/copy/sub/.git").exists());
     });
 }
+
+#[test]
+fn what_the_wall_stopped_is_told_whoever_runs_it() {
+    in_a_room(|scene| {
+        let made = scene.on_host(&["git", "init", "-q"]).status().unwrap();
+        assert!(made.success());
+        let line = "echo x >.git/hooks/pre-commit; git remote add o http://x/";
+        let output = scene.sh(line);
+        let told = String::from_utf8_lossy(&output.stderr);
+        let work = scene.path("work").canonicalize().unwrap();
+        for path in [".git/hooks/pre-commit", ".git/config"] {
+            let stopped = format!("ward: stopped: write to {}\n", work.join(path).display());
+            assert!(told.contains(&stopped), "{path}: {told}");
+        }
+    });
+}
