@@ -19,8 +19,14 @@ use crate::runtime::{Output, Piece};
 
 /// How long pieces are collected before they are written as one.
 const COLLECT: Duration = Duration::from_millis(15);
-/// How much one event holds.
+/// How much longer it is waited where what came ends in the middle of a word: of half a secret nobody
+/// could tell what it is.
+const WORD: Duration = Duration::from_millis(200);
+/// A word that is shorter is not waited for: somebody types.
+const SHORT: usize = 4;
+/// How much one event holds, and how much where its last word does not end.
 const EVENT: usize = 64 * 1024;
+const LARGEST: usize = 4 * EVENT;
 /// How much of one action's output is kept.
 const CAP: usize = 8 * 1024 * 1024;
 
@@ -63,6 +69,7 @@ pub(crate) fn start<S: Store>(
             secrets: Arc::clone(&secrets),
             stream: stream.clone(),
             live: Arc::clone(&live),
+            key: Key::default(),
             kept: 0,
             dropped: 0,
         };
@@ -97,6 +104,7 @@ struct Writer<S> {
     secrets: Arc<[String]>,
     stream: StreamName,
     live: Arc<Live>,
+    key: Key,
     kept: usize,
     dropped: usize,
 }
@@ -106,17 +114,14 @@ impl<S: Store> Writer<S> {
         while let Some(first) = pieces.recv().await {
             let mut together = Together::default();
             self.add(&mut together, first);
-            let collected = tokio::time::sleep(COLLECT);
-            tokio::pin!(collected);
-            while together.size < EVENT {
-                tokio::select! {
-                    piece = pieces.recv() => match piece {
-                        Some(piece) => self.add(&mut together, piece),
-                        None => break,
-                    },
-                    () = &mut collected => break,
-                }
-            }
+            self.collect(&mut pieces, &mut together, COLLECT, |so_far| {
+                so_far.size < EVENT
+            })
+            .await;
+            self.collect(&mut pieces, &mut together, WORD, |so_far| {
+                so_far.size < LARGEST && so_far.ends_in_a_word()
+            })
+            .await;
             self.write(together).await;
         }
         if self.dropped > 0 {
@@ -124,6 +129,27 @@ impl<S: Store> Writer<S> {
             last.events
                 .push((events::DROPPED, json!({"bytes": self.dropped})));
             self.write(last).await;
+        }
+    }
+
+    /// Adds what comes within this time, for as long as more is wanted.
+    async fn collect(
+        &mut self,
+        pieces: &mut mpsc::Receiver<Piece>,
+        together: &mut Together,
+        time: Duration,
+        wants_more: impl Fn(&Together) -> bool,
+    ) {
+        let over = tokio::time::sleep(time);
+        tokio::pin!(over);
+        while wants_more(together) {
+            tokio::select! {
+                piece = pieces.recv() => match piece {
+                    Some(piece) => self.add(together, piece),
+                    None => break,
+                },
+                () = &mut over => break,
+            }
         }
     }
 
@@ -156,18 +182,24 @@ impl<S: Store> Writer<S> {
         together.add(stream, data, encoding);
     }
 
-    async fn write(&self, together: Together) {
+    async fn write(&mut self, together: Together) {
         let at = now();
-        let events = together.events.into_iter().map(|(kind, mut data)| {
+        let mut events = Vec::with_capacity(together.events.len());
+        for (kind, mut data) in together.events {
+            if kind == events::OUTPUT
+                && let Some(Value::String(text)) = data.get_mut("data")
+                && self.key.leave_out(text)
+            {
+                continue;
+            }
             self.redactor.redact(&mut data);
             hide(&self.secrets, &mut data);
-            NewEvent {
+            events.push(NewEvent {
                 kind: kind.into(),
                 at,
                 data: data.into(),
-            }
-        });
-        let events: Vec<NewEvent> = events.collect();
+            });
+        }
         if events.is_empty() {
             return;
         }
@@ -187,6 +219,50 @@ impl<S: Store> Writer<S> {
     }
 }
 
+/// A private key that has begun to be printed and goes on in the next event. What begins it is told to
+/// be one there; no more is taken for it than such a key has.
+#[derive(Debug, Default)]
+struct Key {
+    left: usize,
+}
+
+impl Key {
+    const MOST: usize = 16 * 1024;
+
+    /// Takes out of a text what goes on with the key; answers whether nothing else was in it.
+    fn leave_out(&mut self, text: &mut String) -> bool {
+        let is_within = self.left > 0;
+        if is_within {
+            let end = end_of_key(text);
+            let out = end.unwrap_or(text.len()).min(self.left);
+            let out = text.ceil_char_boundary(out);
+            self.left = match end {
+                Some(_) => 0,
+                None => self.left - out.min(self.left),
+            };
+            text.drain(..out);
+        }
+        if let Some(at) = text.rfind("-----BEGIN ")
+            && let Some(begun) = text.get(at..)
+            && begun
+                .lines()
+                .next()
+                .is_some_and(|line| line.contains("PRIVATE KEY"))
+            && end_of_key(begun).is_none()
+        {
+            self.left = Self::MOST;
+        }
+        is_within && text.is_empty()
+    }
+}
+
+fn end_of_key(text: &str) -> Option<usize> {
+    const END: &str = "-----END ";
+    let at = text.find(END)? + END.len();
+    let dashes = "-----";
+    Some(at + text.get(at..)?.find(dashes)? + dashes.len())
+}
+
 /// Pieces on their way to be written at once.
 #[derive(Default)]
 struct Together {
@@ -196,6 +272,20 @@ struct Together {
 }
 
 impl Together {
+    /// Whether the text that came last does, and more of the word may come.
+    fn ends_in_a_word(&self) -> bool {
+        let Some((events::OUTPUT, event)) = self.events.last() else {
+            return false;
+        };
+        let text = event
+            .get("data")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let end = text.len().saturating_sub(SHORT);
+        let end = text.get(end..).unwrap_or(text);
+        end.len() >= SHORT && !end.contains(char::is_whitespace)
+    }
+
     /// Joins text to the text before it, where both are of one stream.
     fn add(&mut self, stream: OutputStream, data: String, encoding: Encoding) {
         self.size += data.len();
@@ -213,5 +303,54 @@ impl Together {
             event["encoding"] = json!(encoding);
         }
         self.events.push((events::OUTPUT, event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_printed_in_pieces_is_left_out_to_its_end_and_no_further() {
+        let mut key = Key::default();
+        let mut told = |text: &str| {
+            let mut text = text.to_owned();
+            let is_over = key.leave_out(&mut text);
+            (text, is_over)
+        };
+        let kept = |text: &str| (text.to_owned(), false);
+        let begun = "a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n";
+        assert_eq!(
+            told("-----BEGIN CERTIFICATE-----\n"),
+            kept("-----BEGIN CERTIFICATE-----\n")
+        );
+        assert_eq!(told("MII\n"), kept("MII\n"));
+        assert_eq!(told(begun), kept(begun));
+        assert_eq!(told("MIIE\nEEE"), (String::new(), true));
+        assert_eq!(told("E\n-----END RSA PRIVATE KEY-----\nb\n"), kept("\nb\n"));
+        assert_eq!(told("c"), kept("c"));
+        // Whoever only says that a key begins does not hide for ever what comes.
+        told("-----BEGIN PRIVATE KEY-----");
+        assert_eq!(told(&"é".repeat(Key::MOST / 2 + 1)), kept("é"));
+        assert_eq!(told("d"), kept("d"));
+    }
+
+    #[test]
+    fn a_word_is_waited_for_where_it_is_long_enough_to_be_more_than_typed() {
+        let ends = |text: &str, encoding| {
+            let mut together = Together::default();
+            together.add(OutputStream::Stdout, text.to_owned(), encoding);
+            together.ends_in_a_word()
+        };
+        for (text, waits) in [
+            ("ghp_", true),
+            ("a ghp_BB", true),
+            ("ghp", false),
+            ("ls -la", false),
+            ("done\n", false),
+            ("ééé", true),
+        ] {
+            assert_eq!(ends(text, Encoding::Utf8), waits, "{text}");
+        }
     }
 }
