@@ -57,6 +57,12 @@ pub struct SqliteStore {
     _folder: DataFolder,
 }
 
+/// Whether a store was ever made in this folder.
+#[must_use]
+pub fn is_in(folder: &Path) -> bool {
+    folder.join(FILE).exists()
+}
+
 impl SqliteStore {
     /// Opens the database of a folder, and makes it where there is none.
     pub fn open(folder: DataFolder) -> Result<Self, OpenError> {

@@ -142,6 +142,11 @@ pub(crate) fn data_folder(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// Whether the head of a ledger in this folder is known.
+pub(crate) fn has_head(data: &Path) -> bool {
+    head_file(data).is_ok_and(|file| file.exists())
+}
+
 /// Where the ledger's head is kept: outside the data folder, one for each.
 fn head_file(data: &Path) -> anyhow::Result<PathBuf> {
     let real = data.canonicalize()?;

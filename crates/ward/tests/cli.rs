@@ -58,11 +58,11 @@ fn who_has_read_enough_is_no_failure() {
         &["roles", "list"][..],
         &["roles", "list", "--json"],
         &["roles", "check"],
+        &["approvals"],
+        &["grants"],
         &["ledger", "tail"],
         &["ledger", "export"],
         &["ledger", "verify"],
-        &["approvals"],
-        &["grants"],
         &["tokens", "list"],
         &["models"],
         &["openapi"],
@@ -79,6 +79,21 @@ fn who_has_read_enough_is_no_failure() {
             (Some(0), ""),
             "{arguments:?}"
         );
+    }
+}
+
+#[test]
+fn a_folder_without_a_record_is_not_found_to_have_a_whole_one() {
+    let home = Home::new();
+    let folder = home.workspace().join("mistyped");
+    for what in ["tail", "verify", "export"] {
+        let mut ward = home.ward();
+        let output = ward.args(["ledger", what, "--data"]).arg(&folder).output();
+        let output = output.unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("There is no record in"), "{told}");
+        assert!(!folder.exists());
     }
 }
 

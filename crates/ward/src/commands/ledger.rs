@@ -9,6 +9,7 @@ use anyhow::bail;
 use gate::ledger::{Entry, EntryKind, Verdict};
 use serde::Deserialize;
 
+use crate::app;
 use crate::client::Client;
 use crate::commands::run_async;
 use crate::console::printable;
@@ -67,6 +68,14 @@ struct Listed {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let folder = app::data_folder(args.data.as_deref())?;
+    // To make one and find it whole would be no answer. One that is gone is known by its head.
+    if !store_sqlite::is_in(&folder) && !app::has_head(&folder) {
+        bail!(
+            "There is no record in {}. `--data` names another folder.",
+            folder.display()
+        );
+    }
     run_async(async {
         let client = Client::open(args.data.as_deref(), "ward ledger").await?;
         let done = work(&client, args.what).await;
