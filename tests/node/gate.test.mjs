@@ -33,6 +33,38 @@ test("an action inside the wall runs unasked, and its output is told before its 
   assert.ok(!it.told.some(requested));
 });
 
+test("who may not read a file moves it nowhere, by itself, in its folder or by a patch", limit, async (t) => {
+  const it = await embed(t);
+  await mkdir(join(it.home, ".config/ward"), { recursive: true });
+  await writeFile(join(it.home, ".config/ward/rules.toml"), '[[rules]]\ndeny = "fs.read(a/secret/**)"\n');
+  await mkdir(join(it.workspace, "a/secret"), { recursive: true });
+  await writeFile(join(it.workspace, "a/secret/key"), "mine\n");
+  const patch = "diff --git a/a/secret/key b/leak\nrename from a/secret/key\nrename to leak\n";
+  for (const [action, params] of [
+    ["fs.move", { from: "a/secret/key", to: "leak" }],
+    ["fs.move", { from: "a/secret", to: "leak" }],
+    ["fs.patch", { patch }],
+  ]) {
+    await assert.rejects(it.execute(action, params, { role: "backend" }), refused({ kind: "denied" }), JSON.stringify(params));
+  }
+  // Of the folder above nobody can say what is in it.
+  const moving = it.execute("fs.move", { from: "a", to: "b" }, { role: "backend" });
+  await it.answer(await it.until(requested), "deny");
+  await assert.rejects(moving, refused({ kind: "denied" }));
+  assert.equal(await readFile(join(it.workspace, "a/secret/key"), "utf8"), "mine\n");
+});
+
+test("what is a secret is in no event, also where it is printed in pieces", limit, async (t) => {
+  const it = await embed(t);
+  const key = ["-----BEGIN RSA PRIVATE KEY-----\\nMIIA", "MIIB\\nMIIC\\n", "MIID\\n-----END RSA PRIVATE KEY-----\\nover"];
+  const pieces = ["ghp_BBBB012", "3456789yyyyyyyyyyyyyyyyyyyy\\n", ...key];
+  const command = pieces.map((piece) => `printf -- '${piece}'`).join("; sleep 0.08; ").replaceAll("MIIB", "'; sleep 0.4; printf 'MIIB").replaceAll("MIID", "'; sleep 0.4; printf 'MIID");
+  await it.execute("terminal.run", { command }, { id: "halves", role: "backend" });
+  const printed = it.printed("halves", "stdout");
+  assert.ok(!/yyyy|MII/.test(printed), printed);
+  assert.match(printed, /redacted:github[^]*redacted:private_key[^]*\nover$/);
+});
+
 test("what would cross the wall is asked, and runs as it was shown when the person says yes", limit, async (t) => {
   const it = await embed(t);
   const outside = join(it.home, "notes.txt");

@@ -22,7 +22,11 @@ pub(crate) fn facts(workspace: &str, patch: &str) -> Result<Vec<PathFact>, Failu
         let touched: &[(&String, Access)] = match &file.operation {
             Operation::Change { path } | Operation::Create { path } => &[(path, Access::Write)],
             Operation::Delete { path } => &[(path, Access::Delete)],
-            Operation::Rename { from, to } => &[(from, Access::Delete), (to, Access::Write)],
+            Operation::Rename { from, to } => &[
+                (from, Access::Read),
+                (from, Access::Delete),
+                (to, Access::Write),
+            ],
             Operation::Copy { from, to } => &[(from, Access::Read), (to, Access::Write)],
         };
         for (path, access) in touched {
@@ -110,6 +114,7 @@ new file mode 100755
         assert_eq!(
             touched,
             [
+                ("/work/old.txt", Access::Read),
                 ("/work/old.txt", Access::Delete),
                 ("/work/new.txt", Access::Write),
                 ("/work/.git/hooks/x", Access::Write),

@@ -76,8 +76,8 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
     };
     for fact in &facts.paths {
         let folder = fact.kind == Some(EntryKind::Directory);
-        touches.push(Touch::Path {
-            access: fact.access,
+        let path = |access| Touch::Path {
+            access,
             path: is_place(&fact.path, by).then(|| Spot::new(&fact.path, &asked.place)),
             reach: if folder && goes_deep {
                 Reach::Tree
@@ -86,7 +86,12 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
             },
             by,
             shown: fact.path.clone(),
-        });
+        };
+        // What is moved can be read where it comes to, whatever is said about where it was.
+        if by == By::Action(ActionName::FsMove) && fact.access == Access::Delete {
+            touches.push(path(Access::Read));
+        }
+        touches.push(path(fact.access));
     }
     let nowhere = |access| Touch::Path {
         access,

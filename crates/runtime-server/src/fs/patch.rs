@@ -58,8 +58,9 @@ struct Planned {
     old: Option<Content>,
     new: Option<Vec<u8>>,
     executable: Option<bool>,
-    /// The file that this one is a copy of, which is only read.
-    copied: Option<PathFact>,
+    /// The file that this one is a copy of, or the one that it was: whoever could read it here has to
+    /// be one who may read it there.
+    read: Option<PathFact>,
 }
 
 struct Content {
@@ -78,7 +79,7 @@ impl Planned {
             kind: self.old.as_ref().map(|_| EntryKind::File),
             digest: self.old.as_ref().map(|old| Digest::of(&old.bytes)),
         };
-        self.copied.clone().into_iter().chain([own]).collect()
+        self.read.clone().into_iter().chain([own]).collect()
     }
 
     fn told(&self) -> PatchedFile {
@@ -142,7 +143,7 @@ fn plan_file(
                 old: Some(old),
                 new: Some(new),
                 executable,
-                copied: None,
+                read: None,
             });
         }
         Operation::Create { path } => {
@@ -152,7 +153,7 @@ fn plan_file(
                 old: None,
                 new: Some(new),
                 executable,
-                copied: None,
+                read: None,
             });
         }
         Operation::Delete { path } => {
@@ -173,7 +174,7 @@ fn plan_file(
                 old: Some(old),
                 new: None,
                 executable: None,
-                copied: None,
+                read: None,
             });
         }
         Operation::Rename { from, to } => {
@@ -181,18 +182,18 @@ fn plan_file(
             let new = fitted(&old.bytes, file, from)?;
             let keeps = old.stat.st_mode & 0o111 != 0;
             files.push(Planned {
+                read: Some(read_fact(&place, &old)),
                 place,
                 old: Some(old),
                 new: None,
                 executable: None,
-                copied: None,
             });
             files.push(Planned {
                 place: vacant(grounds, to)?,
                 old: None,
                 new: Some(new),
                 executable: executable.or(Some(keeps)),
-                copied: None,
+                read: None,
             });
         }
         Operation::Copy { from, to } => {
@@ -202,16 +203,20 @@ fn plan_file(
                 old: None,
                 new: Some(fitted(&old.bytes, file, from)?),
                 executable: executable.or(Some(old.stat.st_mode & 0o111 != 0)),
-                copied: Some(PathFact {
-                    path: source.real().to_string_lossy().into_owned(),
-                    access: Access::Read,
-                    kind: Some(EntryKind::File),
-                    digest: Some(Digest::of(&old.bytes)),
-                }),
+                read: Some(read_fact(&source, &old)),
             });
         }
     }
     Ok(())
+}
+
+fn read_fact(place: &Place, content: &Content) -> PathFact {
+    PathFact {
+        path: place.real().to_string_lossy().into_owned(),
+        access: Access::Read,
+        kind: Some(EntryKind::File),
+        digest: Some(Digest::of(&content.bytes)),
+    }
 }
 
 fn existing(grounds: &Grounds, path: &str, access: Access) -> Result<(Place, Content), Failure> {

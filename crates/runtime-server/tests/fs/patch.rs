@@ -111,6 +111,7 @@ async fn the_facts_of_a_patch_name_every_file() {
         [
             fact("changed", Access::Write, Some(&changed)),
             fact("gone", Access::Delete, Some("bye")),
+            fact("old name", Access::Read, Some("moved\n")),
             fact("old name", Access::Delete, Some("moved\n")),
             fact("new name", Access::Write, None),
             fact("sub/new.sh", Access::Write, None),
