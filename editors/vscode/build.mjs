@@ -3,6 +3,7 @@
 
 import { build } from "esbuild";
 import { readdir, rm } from "node:fs/promises";
+import { resolve } from "node:path";
 
 const node = {
   bundle: true,
@@ -18,7 +19,9 @@ const node = {
 await rm("out", { recursive: true, force: true });
 if (process.argv.includes("--tests")) {
   const tests = (await readdir("test")).filter((name) => name.endsWith(".test.ts"));
-  await build({ ...node, entryPoints: tests.map((name) => `test/${name}`), outdir: "out/test", outExtension: { ".js": ".cjs" } });
+  // There is no editor: the tests bring one.
+  const external = node.external.filter((name) => name !== "vscode");
+  await build({ ...node, external, alias: { vscode: resolve("test/vscode.ts") }, entryPoints: tests.map((name) => `test/${name}`), outdir: "out/test", outExtension: { ".js": ".cjs" } });
 } else {
   await build({ ...node, entryPoints: { extension: "src/extension.ts", search: "src/actions/search-worker.ts" }, outdir: "out", minify: true });
   await build({

@@ -68,16 +68,19 @@ export class Approvals implements vscode.Disposable {
     this.#open.set(approval.id, approval);
     if (this.#told.has(approval.id)) return;
     this.#told.add(approval.id);
-    if (this.connection.shows(approval.workspace) && !this.chatShows() && setting<boolean>("notifications")) void this.#notify(ward, approval);
+    void this.#show(ward, approval);
+  }
+
+  async #show(ward: Ward, approval: Approval): Promise<void> {
+    if (!setting<boolean>("notifications") || !(await isOurs(this.connection, ward, approval))) return;
+    if (this.#open.has(approval.id) && !this.chatShows()) await this.#notify(ward, approval);
   }
 
   /** What the chat asked while it was shown is asked here when it is hidden. */
   chatHidden(): void {
     const { ward } = this.connection;
-    if (!ward || !setting<boolean>("notifications")) return;
-    for (const approval of this.#open.values()) {
-      if (this.connection.shows(approval.workspace)) void this.#notify(ward, approval);
-    }
+    if (!ward) return;
+    for (const approval of this.#open.values()) void this.#show(ward, approval);
   }
 
   async #notify(ward: Ward, approval: Approval): Promise<void> {
@@ -108,6 +111,15 @@ export class Approvals implements vscode.Disposable {
     this.#subscription.dispose();
     this.#changed.dispose();
   }
+}
+
+/** Whether a question is this window's: about a folder that it shows, or in a conversation that acts in it. A Ward on
+ *  another machine has no such folder, and calls the workspace by one of its own. */
+async function isOurs(connection: Connection, ward: Ward, { workspace, session_id }: Approval): Promise<boolean> {
+  if (connection.shows(workspace)) return true;
+  if (session_id === undefined) return false;
+  const session = await ward.call<{ runtime?: unknown }>("GET", `/sessions/${encodeURIComponent(session_id)}`).catch(() => undefined);
+  return connection.runtimes.some(({ runtimeId }) => runtimeId === session?.runtime);
 }
 
 /** What a longer yes is to cover, as the person has seen and perhaps narrowed it; nothing where they think better of it. */

@@ -51,7 +51,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
 
   resolveWebviewView(view: vscode.WebviewView): void {
     this.#view = view;
-    view.webview.options = { enableScripts: true, localResourceRoots: [this.#assets.folder, vscode.Uri.joinPath(this.context.extensionUri, "out")] };
+    view.webview.options = this.#options();
     view.webview.onDidReceiveMessage((said: FromPage) => void this.#hear(said));
     view.onDidChangeVisibility(() => {
       if (view.visible) {
@@ -135,15 +135,21 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     }
   }
 
+  /** It reads the extension's own files and those of the page that it shows. */
+  #options(...page: vscode.Uri[]): vscode.WebviewOptions {
+    return { enableScripts: true, localResourceRoots: [...page, vscode.Uri.joinPath(this.context.extensionUri, "out")] };
+  }
+
   #boot(webview: vscode.Webview): string {
     return webview.asWebviewUri(vscode.Uri.joinPath(this.context.extensionUri, "out", "boot.js")).toString();
   }
 
   async #page(webview: vscode.Webview, ward: Ward): Promise<string> {
     this.#ready = false;
-    const { script, style, preload } = await this.#assets.fetch(ward);
+    const { script, style, preload, folder } = await this.#assets.fetch(ward);
+    webview.options = this.#options(folder);
     const nonce = randomBytes(16).toString("base64");
-    const own = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(this.#assets.folder, name)).toString();
+    const own = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(folder, name)).toString();
     // Nothing but this extension's and Ward's files; no connection to anywhere.
     const policy = `default-src 'none'; script-src ${webview.cspSource}; style-src ${webview.cspSource} 'nonce-${nonce}'; img-src ${webview.cspSource} data:; font-src ${webview.cspSource}; base-uri 'none'; form-action 'none'`;
     return `<!doctype html>

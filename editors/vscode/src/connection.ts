@@ -159,11 +159,16 @@ export class Connection implements vscode.Disposable {
 
   async #link(ward: Ward, folder: vscode.WorkspaceFolder, signal: AbortSignal): Promise<{ link: Link; lease_s: number }> {
     const { url, token } = ward.address;
+    await ward.look();
+    let failed: (error: unknown) => void = () => {};
+    // The token goes out with a later request than the first, so it is looked once more.
+    const auth = (send: (data: object) => void) => void ward.look().then(() => send({ token }), (error: unknown) => failed(error));
     // It is made again by us: the Ward that comes back may be elsewhere. By polling first: for websockets whose
     // other end has not said who it is Ward has few places, and anybody can sit on them.
-    const socket = io(url, { auth: { token }, transports: ["polling", "websocket"], reconnection: false, forceNew: true, timeout: 10_000 });
+    const socket = io(url, { auth, transports: ["polling", "websocket"], reconnection: false, forceNew: true, timeout: 10_000 });
     try {
       await new Promise<void>((resolve, reject) => {
+        failed = reject;
         socket.once("connect", resolve);
         socket.once("connect_error", (error) => reject(new Error(`Ward refused the connection: ${error.message}`)));
         signal.addEventListener("abort", () => reject(new Error("It is no longer wanted.")), { once: true });

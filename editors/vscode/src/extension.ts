@@ -11,15 +11,22 @@ import type { Here } from "./placed";
 import { unlinked } from "./question";
 import { Acting, Status } from "./status";
 
+type Runs = Connection["runtimes"][number];
+
 interface Runtime {
   runtime_id: string;
   kind: string;
   workspace: string;
   state: string;
+  /** Whether it has shown that it is on Ward's machine. */
+  confined?: boolean;
 }
 
+/** Where a conversation acts, and in which folder, by which its files are named. */
+type Place = Here & { folder: string };
+
 /** A choice, and how the status bar says it. */
-type Chosen = Here & { where: string };
+type Chosen = Place & { where: string };
 
 /** Where the chat of this window acts, where the person chose; this window otherwise. */
 const CHOSEN = "chat runtime";
@@ -33,14 +40,14 @@ export function activate(context: vscode.ExtensionContext): void {
   const connection = new Connection(finder, log, version, context.workspaceState);
   const status = new Status();
   const acting = new Acting();
-  let chosen: Chosen | undefined = context.workspaceState.get(CHOSEN);
-  const here = async (): Promise<Here | undefined> => {
-    if (chosen) return { runtime: chosen.runtime, workspace: chosen.workspace };
-    const active = hereOf(connection);
-    return active && { runtime: active.runtimeId, workspace: await real(active.folder.uri.fsPath) };
+  let chosen: Chosen | undefined = kept(context.workspaceState.get(CHOSEN));
+  const place = async (): Promise<Place | undefined> => {
+    const own = chosen ? connection.runtimes.find(({ runtimeId }) => runtimeId === chosen?.runtime) : hereOf(connection);
+    return own ? placeOf(own) : chosen;
   };
+  const here = async (): Promise<Here | undefined> => hereAt(await place());
   // In a window with several folders it is the one that the person is in when they send the message.
-  const acts = async () => (chosen || connection.runtimes.length === 1 ? (await here())?.workspace : undefined);
+  const acts = async () => (chosen || connection.runtimes.length === 1 ? (await place())?.folder : undefined);
   const chat: Chat = new Chat(context, connection, log, here, acts);
   const approvals = new Approvals(connection, () => chat.visible, log);
   ending = () => connection.disconnect();
@@ -109,11 +116,11 @@ export function activate(context: vscode.ExtensionContext): void {
     const task = await vscode.window.showInputBox({ title: "Run Selection with Agent", prompt: unlinked(`What shall the agent do with \`${vscode.workspace.asRelativePath(about.uri)}\`, ${about.lines}?`), placeHolder: "explain it, add a test, mend it …" });
     if (!task?.trim()) return;
     const ward = await connect();
-    const place = await here();
+    const acting = await place();
     const { session_id } = await ward.call<{ session_id: string }>("POST", "/sessions", {
-      input: `${task.trim()}\n\nThis is about \`${await nameOf(about.uri, place?.workspace)}\`, ${about.lines}:\n\n${about.quoted}`,
+      input: `${task.trim()}\n\nThis is about \`${await nameOf(about.uri, acting?.folder)}\`, ${about.lines}:\n\n${about.quoted}`,
       wait: 0,
-      ...place,
+      ...hereAt(acting),
     });
     await chat.open(`#/session/${encodeURIComponent(session_id)}`);
   });
@@ -129,17 +136,19 @@ export function activate(context: vscode.ExtensionContext): void {
     const { runtimes } = await ward.call<{ runtimes: Runtime[] }>("GET", "/runtimes");
     const mine = connection.runtimes;
     const ids = new Set(mine.map(({ runtimeId }) => runtimeId));
-    const items = await Promise.all(mine.map(async ({ folder, runtimeId }) => ({
-      label: `$(window) This window: ${folder.name}`, description: folder.uri.fsPath, choice: { runtime: runtimeId, workspace: await real(folder.uri.fsPath), where: `this window: ${folder.name}` } as Chosen,
+    const items = await Promise.all(mine.map(async (one) => ({
+      label: `$(window) This window: ${one.folder.name}`, description: one.folder.uri.fsPath, choice: { ...(await placeOf(one)), where: `this window: ${one.folder.name}` } as Chosen,
     })));
-    for (const { folder } of mine) {
-      const workspace = await real(folder.uri.fsPath);
-      items.push({ label: `$(server) The local runtime: ${folder.name}`, description: "confined by the sandbox, outside this editor", choice: { runtime: "local", workspace, where: "the local runtime" } });
-      items.push({ label: `$(vm) Whichever window shows ${folder.name}`, description: "looked for as a conversation begins, and again", choice: { runtime: { kind: "vscode", workspace }, workspace, where: `a window on ${folder.name}` } });
+    for (const one of mine) {
+      const { folder: workspace, workspace: known } = await placeOf(one);
+      // In a folder that Ward's machine does not have, nothing else runs.
+      if (known === undefined) continue;
+      items.push({ label: `$(server) The local runtime: ${one.folder.name}`, description: "confined by the sandbox, outside this editor", choice: { runtime: "local", workspace, folder: workspace, where: "the local runtime" } });
+      items.push({ label: `$(vm) Whichever window shows ${one.folder.name}`, description: "looked for as a conversation begins, and again", choice: { runtime: { kind: "vscode", workspace }, workspace, folder: workspace, where: `a window on ${one.folder.name}` } });
     }
     for (const other of runtimes) {
       if (other.kind === "local" || ids.has(other.runtime_id)) continue;
-      items.push({ label: `$(multiple-windows) ${other.kind}: ${other.workspace}`, description: other.state, choice: { runtime: other.runtime_id, workspace: other.workspace, where: `${other.kind}: ${basename(other.workspace)}` } });
+      items.push({ label: `$(multiple-windows) ${other.kind}: ${other.workspace}`, description: other.state, choice: { runtime: other.runtime_id, ...(other.confined && { workspace: other.workspace }), folder: other.workspace, where: `${other.kind}: ${basename(other.workspace)}` } });
     }
     const picked = await vscode.window.showQuickPick(items, { title: "Where does a conversation that you begin here act?" });
     if (!picked) return;
@@ -167,8 +176,25 @@ export async function deactivate(): Promise<void> {
   await ending?.();
 }
 
+/** A runtime of this window. Ward is only told the folder of one that has shown that it is on Ward's machine:
+ *  another's Ward has no such folder. */
+async function placeOf({ folder, runtimeId, confined }: Runs): Promise<Place> {
+  const path = await real(folder.uri.fsPath);
+  return { runtime: runtimeId, ...(confined && { workspace: path }), folder: path };
+}
+
+function hereAt(place: Place | undefined): Here | undefined {
+  return place && { runtime: place.runtime, ...(place.workspace !== undefined && { workspace: place.workspace }) };
+}
+
+/** A choice as it was kept, perhaps by an earlier version. */
+function kept(choice: Omit<Chosen, "folder"> & { folder?: string } | undefined): Chosen | undefined {
+  const folder = choice?.folder ?? choice?.workspace;
+  return choice && folder !== undefined ? { ...choice, folder } : undefined;
+}
+
 /** The folder that the person is in: the active editor's, or the first. */
-function hereOf(connection: Connection): { folder: vscode.WorkspaceFolder; runtimeId: string } | undefined {
+function hereOf(connection: Connection): Runs | undefined {
   const active = vscode.window.activeTextEditor?.document.uri;
   const folder = active && vscode.workspace.getWorkspaceFolder(active);
   return connection.runtimes.find((one) => one.folder.uri.toString() === folder?.uri.toString()) ?? connection.runtimes[0];

@@ -22,6 +22,12 @@ export function near(address: string): string {
   return address.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:");
 }
 
+/** The port of an address, also where it is left to the protocol. */
+export function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return Number(port || (protocol === "https:" ? 443 : 80));
+}
+
 const looks = new Map<string, Promise<number | undefined>>();
 
 /** The other user who listens at an address of this machine; nobody where that is this user or root, or
@@ -34,7 +40,7 @@ export function stranger(url: string): Promise<number | undefined> {
 
 async function look(url: string): Promise<number | undefined> {
   if (!isLoopback(url)) return undefined;
-  const port = Number(new URL(url).port || 80);
+  const port = portOf(url);
   const tables = await Promise.all(["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "utf8").catch(() => "")));
   const own = [0, process.getuid?.()];
   return tables.flatMap((table) => listeners(table, port)).find((user) => !own.includes(user));

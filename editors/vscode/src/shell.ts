@@ -1,8 +1,14 @@
 // How a command is written for the shell that runs in a terminal: pure.
 
-/** A word for any shell that is like sh. */
+/** Words that shells like sh take for their own. */
+const RESERVED = new Set(("if then else elif fi case esac for select while until do done in function time coproc "
+  + "foreach end repeat nocorrect noglob declare export float integer local readonly typeset").split(" "));
+
+/** A word for any shell that is like sh: bare only where none reads anything into it. With a `=` in it that is an
+ *  option alone, because any other could be an assignment. */
 export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  const isPlain = /^(?:[\w@+:,./-]+|-[\w-]+=[\w@+:,./-]*)$/.test(word) && !RESERVED.has(word);
+  return isPlain ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** A word for a shell that [`quotes`], always on one line: VS Code finds the end of a command that is typed
@@ -17,6 +23,12 @@ function quotedOnOneLine(word: string): string {
 
 export function lineOf(argv: readonly string[]): string {
   return argv.map(quoted).join(" ");
+}
+
+/** The line that makes of these words one program and its arguments: what a shell has built in under that name
+ *  is not what was decided on. Nothing where a shell would take the name for an option. */
+export function programOf(argv: readonly string[]): string | undefined {
+  return argv[0]?.startsWith("-") ? undefined : `exec ${lineOf(argv)}`;
 }
 
 /** Shells that take a word as it is written here, whatever is in it. */

@@ -27,14 +27,19 @@ export interface Told {
 export class Ward {
   constructor(readonly address: Address) {}
 
-  /** Any request; the token goes with it, and nowhere else. */
-  async ask(path: string, init: RequestInit = {}): Promise<Response> {
+  /** Refuses where another user answers than the one whose Ward it is: to be asked before the token goes out. */
+  async look(): Promise<void> {
     const { url, owner } = this.address;
     const now = await stranger(url);
     if (now !== owner) throw new Error(`${url} is ${now === undefined ? "another user's no longer" : `answered by another user of this machine (uid ${now}) now`}. Nothing was sent there.`);
+  }
+
+  /** Any request; the token goes with it, and nowhere else. */
+  async ask(path: string, init: RequestInit = {}): Promise<Response> {
+    await this.look();
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${this.address.token}`);
-    return fetch(url + path, { ...init, headers, redirect: "error" });
+    return fetch(this.address.url + path, { ...init, headers, redirect: "error" });
   }
 
   async call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {

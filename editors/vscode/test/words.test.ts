@@ -3,16 +3,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { allowed } from "../src/allow";
-import { listeners, stranger } from "../src/owner";
+import { listeners, portOf, stranger } from "../src/owner";
 import { importsOf, pageOf } from "../src/page";
 import { placed } from "../src/placed";
 import { about, type Asked, unlinked, visible } from "../src/question";
 import { matcher } from "../src/search";
-import { lineOf, printable, quotes, typed } from "../src/shell";
+import { lineOf, printable, programOf, quotes, typed } from "../src/shell";
 
 test("every command goes to sh, so that no name of the person's shell stands for another", () => {
   assert.equal(typed("cargo test --all"), "sh -c 'cargo test --all'");
@@ -50,6 +52,38 @@ test("words become a line that is those words again", () => {
   const words = ["a b", "it's", "$HOME", "*", "", "-n", "ü"];
   const said = execFileSync("sh", ["-c", lineOf(["printf", "%s\\0", ...words])]).toString().split("\0").slice(0, -1);
   assert.deepEqual(said, words);
+});
+
+test("words are one program and its arguments, whatever a shell would make of the first", () => {
+  const folder = mkdtempSync(join(tmpdir(), "ward-words-"));
+  const programs = ["X=1", "X+=1", "PATH=/evil/ls", "a[1]=2", "if", "for", "coproc", "function", "{", "}", "!", "time", "[[", "~", "~root", "#a", "a{b,c}", "^a^b", "!!", "%1", "=ls", "eval", "exit", "cd", ".", "trap", "alias", "export", "command", "*", "a b", "$HOME"];
+  for (const program of programs.filter((name) => name !== ".")) {
+    mkdirSync(dirname(join(folder, program)), { recursive: true });
+    writeFileSync(join(folder, program), `#!/bin/sh\nprintf '%s|' "\${0##*/}" "$@"\n`, { mode: 0o755 });
+  }
+  const words = ["rm", "X=1", "if", "", "~", "{a,b}", "#c", "!d", "^e", "--f=g", "$(exit 3)", "it's"];
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+  const run = (shell: string, text: string) => {
+    try {
+      return execFileSync(shell, ["-c", text], { cwd: folder, env, stdio: "pipe" }).toString();
+    } catch (error) {
+      return (error as { status: number }).status;
+    }
+  };
+  for (const program of programs) {
+    const name = program.split("/").at(-1) ?? "";
+    for (const shell of ["sh", "bash"]) {
+      const said = run(shell, typed(programOf([program, ...words]) ?? ""));
+      // There is no program of that name.
+      if (program === ".") assert.ok([126, 127].includes(Number(said)), `${shell}: ${said}`);
+      else assert.equal(said, `${[name, ...words].join("|")}|`, `${shell}: ${program}`);
+    }
+  }
+  assert.equal(programOf(["-x"]), undefined, "exec would take it for an option");
+  // Also where the line is only shown, it is that program.
+  assert.equal(lineOf(["X=1", "rm", "-rf", "."]), "'X=1' rm -rf .");
+  assert.equal(lineOf(["if", "a"]), "'if' a");
+  assert.equal(lineOf(["cargo", "test", "--color=never", "a=b", ""]), "cargo test --color=never 'a=b' ''");
 });
 
 test("matches have their line, their column in characters, and what is around them", () => {
@@ -100,10 +134,23 @@ test("what the page leaves open is this window's; what it says stays", () => {
   const body = (path: string, sent: object) => JSON.parse(placed(here, "POST", path, JSON.stringify(sent)).body ?? "") as unknown;
   assert.deepEqual(body("/sessions", { input: "a" }), { runtime: "r", workspace: here.workspace, input: "a" });
   assert.deepEqual(body("/sessions", { input: "a", runtime: "local" }), { runtime: "local", workspace: here.workspace, input: "a" });
+  // What is asked again runs where it ran.
+  assert.deepEqual(body("/sessions", { input: "a", runtime: "local", workspace: "/other" }), { runtime: "local", workspace: "/other", input: "a" });
+  assert.deepEqual(body("/sessions", { input: "a", runtime: "another" }), { runtime: "another", input: "a" });
   assert.deepEqual(body("/actions", { action: "fs.list" }), { workspace: here.workspace, action: "fs.list" });
   assert.deepEqual(body("/sessions/x/messages", { input: "a" }), { input: "a" });
   assert.deepEqual(JSON.parse(placed(here, "GET", "/healthz").told(`{"workspace":"/o\\"ther","version":"1"}`)), { workspace: here.workspace, version: "1" });
   assert.equal(placed(undefined, "POST", "/sessions", "{}").body, "{}");
+});
+
+test("a Ward on another machine is told the runtime, and no folder that it does not have", () => {
+  const here = { runtime: "r" };
+  const sent = (path: string, more: object) => JSON.parse(placed(here, "POST", path, JSON.stringify(more)).body ?? "") as unknown;
+  assert.deepEqual(sent("/sessions", { input: "a" }), { runtime: "r", input: "a" });
+  assert.deepEqual(sent("/sessions", { input: "a", runtime: "local" }), { runtime: "local", input: "a" });
+  assert.deepEqual(sent("/actions", { action: "fs.list" }), { action: "fs.list" });
+  assert.equal(placed(here, "GET", "/roles").path, "/roles");
+  assert.equal(placed(here, "GET", "/healthz").told(`{"workspace":"/theirs"}`), `{"workspace":"/theirs"}`);
 });
 
 test("who listens on a port is read from the kernel's tables", async () => {
@@ -112,6 +159,7 @@ test("who listens on a port is read from the kernel's tables", async () => {
   const table = head + line("0100007F:0BB8", "0A", 1000) + line("0100007F:0BB9", "0A", 1001) + line("0100007F:0BB8", "01", 1002) + line("00000000000000000000000001000000:0BB8", "0A", 0);
   assert.deepEqual(listeners(table, 3000), [1000, 0]);
   assert.deepEqual(listeners("", 3000), []);
+  assert.deepEqual(["http://127.0.0.1:3000", "http://localhost", "https://localhost", "https://[::1]:8443/x"].map(portOf), [3000, 80, 443, 8443]);
   // One that this user listens on is nobody else's.
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -160,6 +208,39 @@ test("a notification says all of what is asked for, or offers no yes", () => {
   assert.equal(said({ action: "fs.delete", params: { path: "/a", recursive: false }, facts: { paths: [{ path: "/a" }] } })[1], true);
   assert.deepEqual(said({ subject: { about: "host", host: "example.com:443" }, params: { command: "curl", stdin: "x" }, facts: { command } }), ["dev wants to reach the network at example.com:443", true]);
   assert.deepEqual(said({ subject: { about: "again", widen: [{ access: "write", path: "/etc" }] }, params: { command: "ls" }, facts: { command } }), ["dev wants to run again, with more open, ls, to write /etc", true]);
+});
+
+test("what is said is the parameter that is acted on, and no other that an agent sends along", () => {
+  const said = (action: string, params: object, facts: Asked["facts"] = {}) => {
+    const { text, whole } = about(asked({ action, params: params as Record<string, unknown>, facts }));
+    return [text, whole];
+  };
+  assert.deepEqual(said("editor.task", { task: "deploy" }), ["dev wants to run the task deploy", true]);
+  assert.deepEqual(said("editor.task", { task: "deploy", command: "lint" }), ["dev wants to run the task deploy", false]);
+  assert.deepEqual(said("editor.command", { command: "a.b", task: "x" }), ["dev wants to run the editor's command a.b", false]);
+  const paths = [{ path: "/a" }];
+  for (const [action, more] of [["fs.read", { to: "/b" }], ["fs.delete", { command: "x" }], ["fs.move", { path: "/b" }], ["fs.mkdir", { env: {} }], ["editor.format", { selection: {} }], ["editor.selection", { path: "/b" }]] as const) {
+    assert.equal(said(action, more, { paths })[1], false, action);
+  }
+  assert.equal(said("editor.format", { path: "/a" }, { paths })[1], true);
+  assert.deepEqual(said("editor.selection", {}, { paths }), ["dev wants to do editor.selection /a", true]);
+  // A path is no task's name.
+  assert.deepEqual(said("editor.task", { task: "deploy" }, { paths }), ["dev wants to run the task deploy", true]);
+});
+
+test("a parameter that is no text is left to the chat, and the question still asked", () => {
+  const cannot = "…, which cannot be told whole here";
+  const odd: unknown[] = [{ toString: 1 }, { toString: 1, valueOf: 1 }, ["a"], 1, true, "", null, undefined];
+  for (const value of odd) {
+    assert.deepEqual(about(asked({ action: "editor.command", params: { command: value } })), { text: `dev wants to run the editor's command ${cannot}`, whole: false });
+    assert.deepEqual(about(asked({ action: "editor.task", params: { task: value } })), { text: `dev wants to run the task ${cannot}`, whole: false });
+    assert.equal(about(asked({ action: "other.do", params: { command: value, task: value, x: "y" } })).whole, false);
+  }
+  assert.equal(about(asked({ action: "editor.command", params: { command: "a", arguments: { toString: 1 } } })).whole, false);
+  assert.equal(about(asked({ action: "editor.command", params: null as never })).whole, false);
+  // Without facts nothing says what it would touch.
+  assert.deepEqual(about(asked({ action: "fs.delete", params: { path: "/a" } })), { text: `dev wants to delete ${cannot}`, whole: false });
+  assert.equal(about(asked({ params: { command: "ls" } })).whole, false);
 });
 
 /** How VS Code finds links in a notification (`linkedText.ts`). */

@@ -67,6 +67,7 @@ export class Beside implements vscode.Disposable {
   #all = new Set<Shown>();
 
   async run(program: Program, call: Call, out: Kept, error: Kept, stop: AbortSignal): Promise<Ended> {
+    if (stop.aborted) return { signal: "SIGTERM" };
     const shown = this.#shown();
     shown.terminal.show(true);
     shown.write(`\x1b[2m${program.note}\x1b[0m\n$ ${visible(program.line)}\n`);
@@ -91,8 +92,7 @@ export class Beside implements vscode.Disposable {
         shown.write(data);
       });
     }
-    if (stop.aborted) kill();
-    else stop.addEventListener("abort", kill, { once: true });
+    stop.addEventListener("abort", kill, { once: true });
     try {
       return await new Promise<Ended>((resolve, reject) => {
         child.once("error", reject);

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import * as vscode from "vscode";
 import { endsOf, hunks, lined } from "../edits";
 import { asFailure, Failure } from "../failure";
-import { type Looked, still } from "./place";
+import { begun, type Looked, still, wanted } from "./place";
 
 export const MAX_FILE = 64 * 1024 * 1024;
 
@@ -58,21 +58,61 @@ export async function exists(uri: vscode.Uri): Promise<vscode.FileStat | undefin
   }
 }
 
+/** How often something is computed again, because what it was computed on has changed. */
+const TRIES = 5;
+const LOOK_MS = 100;
+/** How often the disk is looked at until the editor has noticed what is there. */
+const LOOKS = 20;
+
+export function changedMeanwhile(shown: string): Failure {
+  return new Failure("changed", `${shown} was changed while this was under way. Nothing was done there. Read it again.`);
+}
+
+/** Does it again for as long as it answers that it was overtaken. */
+export async function again<T>(shown: string, run: () => Promise<T | "overtaken">): Promise<T> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const done = await run();
+    if (done !== "overtaken") return done;
+  }
+  throw changedMeanwhile(shown);
+}
+
+/** The encoding in which the editor saves a file; of a buffer it says so itself from 1.100 on. */
+function encodingOf(uri: vscode.Uri): string {
+  const { encoding } = (openBuffer(uri) ?? {}) as { encoding?: string };
+  return encoding ?? vscode.workspace.getConfiguration("files", uri).get<string>("encoding") ?? "utf8";
+}
+
+/** Whether the editor would save this text as the bytes that Ward means. */
+export function savesAsIs(uri: vscode.Uri, text: string): boolean {
+  const encoding = encodingOf(uri);
+  // What is ASCII is the same in all but one kind.
+  return encoding.startsWith("utf8") || (!encoding.startsWith("utf16") && /^[\x00-\x7f]*$/.test(text));
+}
+
+export function otherEncoding(uri: vscode.Uri): Failure {
+  return new Failure("bad_encoding", `The editor has ${uri.fsPath} in another encoding than UTF-8 (${encodingOf(uri)}) and would change its bytes. Nothing was changed. Ask the person to reopen it as UTF-8 (Change File Encoding, or files.encoding).`);
+}
+
 /** The buffer of a file, as the disk has it where nothing in it is unsaved: what a command changed a
  *  moment ago may not have been noticed yet. */
 export async function bufferOf(uri: vscode.Uri): Promise<vscode.TextDocument> {
   const document = await vscode.workspace.openTextDocument(uri);
   for (let tries = 0; !document.isDirty; tries++) {
     const disk = textOf(await vscode.workspace.fs.readFile(uri))?.replace(/^\ufeff/, "");
-    if (disk === undefined || lined(disk) === lined(document.getText())) break;
-    if (tries < 20) await new Promise((resolve) => setTimeout(resolve, 100));
-    else {
-      await vscode.window.showTextDocument(document, { preserveFocus: true, preview: true });
-      await vscode.commands.executeCommand("workbench.action.files.revert");
-      break;
-    }
+    if (disk === undefined || document.isDirty || lined(disk) === lined(document.getText())) break;
+    if (!savesAsIs(uri, disk)) throw otherEncoding(uri);
+    if (tries > LOOKS + TRIES) throw new Failure("changed", `The editor does not have what ${uri.fsPath} holds on the disk by now. Nothing was changed. Try again, or ask the person to reopen it.`);
+    if (tries === LOOKS) await revert(document);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
   return document;
+}
+
+/** Has a buffer read anew. The command for that takes whatever is in front: nothing is done where that is another. */
+async function revert(document: vscode.TextDocument): Promise<void> {
+  await vscode.window.showTextDocument(document, { preserveFocus: true, preview: true });
+  if (vscode.window.activeTextEditor?.document === document && !document.isDirty) await vscode.commands.executeCommand("workbench.action.files.revert");
 }
 
 /** The buffer of a file that is to be shown or asked about; what is no text file is refused in the words that
@@ -91,36 +131,52 @@ export async function opened(uri: vscode.Uri, shown: string): Promise<vscode.Tex
   }
 }
 
-/** The text of a file, to the last line end: a buffer that is saved may have others than the disk. */
-export async function textNow(uri: vscode.Uri): Promise<string> {
-  const document = await bufferOf(uri);
-  return document.isDirty ? document.getText() : textOf(await vscode.workspace.fs.readFile(uri)) ?? "";
+/** What a text file holds at one version of its buffer, to the last line end: a buffer that is saved may have others
+ *  than the disk. */
+export interface Held {
+  document: vscode.TextDocument;
+  version: number;
+  isDirty: boolean;
+  text: string;
 }
 
-/** What is to become of a text file. */
-export interface Change {
+export async function held(uri: vscode.Uri): Promise<Held> {
+  return again(uri.fsPath, async () => {
+    const document = await bufferOf(uri);
+    const { version, isDirty } = document;
+    const text = isDirty ? document.getText() : textOf(await vscode.workspace.fs.readFile(uri));
+    if (text === undefined) throw new Failure("bad_encoding", `${uri.fsPath} is not UTF-8 text.`);
+    const now = { document, version, isDirty, text };
+    return isOvertaken(now) ? "overtaken" : now;
+  });
+}
+
+/** Whether the person, or anything else, has changed it since. */
+export function isOvertaken({ document, version, isDirty }: Pick<Held, "document" | "version" | "isDirty">): boolean {
+  return document.isClosed || document.version !== version || document.isDirty !== isDirty;
+}
+
+/** What is to become of a text file, computed on one version of it. */
+export interface Change extends Held {
   file: Looked;
-  document: vscode.TextDocument;
-  /** What it holds now, to the last line end: on the disk, or in a buffer that is not saved. */
-  old: string;
   now: string;
-  wasDirty: boolean;
   /** Where it is made: a buffer has one kind of line end, so no other file can be changed in one. */
   where: "buffer" | "disk";
 }
 
 /** Puts a change into an edit: in the file's buffer, line by line where it differs. What no buffer can hold
  *  is left to [`finish`]. */
-export async function prepare(file: Looked, now: string, edit: vscode.WorkspaceEdit): Promise<Change> {
+export async function prepare(file: Looked, make: (old: string) => string, edit: vscode.WorkspaceEdit): Promise<Change> {
   const { uri } = file;
-  const document = await bufferOf(uri);
-  const wasDirty = document.isDirty;
-  const old = await textNow(uri);
-  if (wasDirty && endsOf(now) === "mixed") throw new Failure("not_capable", `${uri.fsPath} has unsaved changes, and lines that end in several ways cannot be written into them. Write all ends alike, or ask the person to save it.`);
+  const there = await held(uri);
+  const { document, isDirty, text: old } = there;
+  const now = make(old);
+  if (isDirty && endsOf(now) === "mixed") throw new Failure("not_capable", `${uri.fsPath} has unsaved changes, and lines that end in several ways cannot be written into them. Write all ends alike, or ask the person to save it.`);
   // A mark at the beginning is not in the buffer, and is kept.
   const mark = old.startsWith("\ufeff") ? "\ufeff" : "";
-  const wanted = mark === "" ? now : now.replace(/^\ufeff/, "");
-  if (endsOf(old) === "mixed" || endsOf(now) === "mixed") return { file, document, old, now: mark + wanted, wasDirty, where: "disk" };
+  const wanted = mark === "" ? now : unmarked(now);
+  if (endsOf(old) === "mixed" || endsOf(now) === "mixed") return { ...there, file, now: mark + wanted, where: "disk" };
+  if (!isDirty && !savesAsIs(uri, now)) throw otherEncoding(uri);
   const last = document.lineAt(document.lineCount - 1).range.end;
   // A last line without an end is not a whole line.
   const at = (line: number) => (line >= document.lineCount ? last : new vscode.Position(line, 0));
@@ -129,34 +185,100 @@ export async function prepare(file: Looked, now: string, edit: vscode.WorkspaceE
   // It comes first: the editor joins edits that touch, and forgets the line ends of all but the first.
   if (ends !== document.eol) edits.unshift(vscode.TextEdit.setEndOfLine(ends));
   if (edits.length > 0) edit.set(uri, edits);
-  return { file, document, old, now, wasDirty, where: "buffer" };
+  return { ...there, file, now, where: "buffer" };
 }
+
+const unmarked = (text: string) => text.replace(/^\ufeff/, "");
 
 /** Saves a change whose edit was made, unless the person had unsaved changes there: those stay theirs to save.
  *  Answers what the file holds. */
-export async function finish({ file, document, now, wasDirty, where }: Change): Promise<Uint8Array> {
+export async function finish(change: Change): Promise<Uint8Array> {
+  const { file, document, now, isDirty, where } = change;
   const { uri } = file;
-  await still(file);
   if (where === "disk") {
+    await still(file);
+    if (isOvertaken(change)) throw changedMeanwhile(uri.fsPath);
     await vscode.workspace.fs.writeFile(uri, Buffer.from(now));
     await bufferOf(uri);
-  } else if (wasDirty) return Buffer.from(document.getText());
-  else if (!(await document.save())) throw new Failure("io", `${uri.fsPath} was changed in the editor and could not be saved.`);
+  } else if (isDirty || !(await save(begun(file), document, now))) return Buffer.from(document.getText());
   return bytesOf(uri);
 }
 
-/** Changes a text file to hold this, and shows it. */
-export async function change(file: Looked, now: string): Promise<Uint8Array> {
-  const edit = new vscode.WorkspaceEdit();
-  const change = await prepare(file, now, edit);
-  if (change.old !== now) await show(change.document, firstLine(change));
+/** Saves what was made in a buffer, and says whether: where the person has typed since, it is theirs to save. */
+async function save(file: Looked, document: vscode.TextDocument, made: string): Promise<boolean> {
   await still(file);
-  if (edit.size > 0 && !(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not make the change in ${file.uri.fsPath}.`);
-  return finish(change);
+  if (lined(unmarked(document.getText())) !== lined(unmarked(made))) return false;
+  if (!(await document.save())) throw new Failure("io", `${file.uri.fsPath} was changed in the editor and could not be saved.`);
+  return true;
+}
+
+/** Changes a text file to hold what is made of it, and shows it. Where it is changed meanwhile, it is made again
+ *  of what it holds then. */
+export async function change(file: Looked, make: (old: string) => string): Promise<Uint8Array> {
+  return again(file.shown, async () => {
+    const edit = new vscode.WorkspaceEdit();
+    const change = await prepare(file, make, edit);
+    wanted(file.signal);
+    if (change.text !== change.now) await show(change.document, firstLine(change.text, change.now));
+    await still(file);
+    if (isOvertaken(change)) return "overtaken";
+    if (edit.size > 0 && !(await vscode.workspace.applyEdit(edit))) {
+      if (isOvertaken(change)) return "overtaken";
+      throw new Failure("io", `The editor did not make the change in ${file.uri.fsPath}.`);
+    }
+    return finish(change);
+  });
+}
+
+/** For [`change`]: to hold this, in the place of that and of nothing else; of what is found first, where it is not
+ *  given. */
+export function instead(old: string | undefined, now: string, shown: string): (there: string) => string {
+  return (there) => {
+    old ??= there;
+    if (there !== old) throw changedMeanwhile(shown);
+    return now;
+  };
+}
+
+/** Edits of a document as somebody else computed them on a version of it. */
+export interface Computed {
+  file: Looked;
+  document: vscode.TextDocument;
+  version: number;
+  edits: readonly vscode.TextEdit[];
+}
+
+/** Makes such edits, and saves each file that had nothing unsaved in it. */
+export async function makeAll(all: readonly Computed[]): Promise<"done" | "overtaken"> {
+  const edit = new vscode.WorkspaceEdit();
+  for (const { document, edits } of all) edit.set(document.uri, [...edits]);
+  for (const { file } of all) await still(file);
+  const changes = all.map((one) => ({ ...one, isDirty: one.document.isDirty }));
+  if (changes.some(isOvertaken)) return "overtaken";
+  const made = changes.map((one) => ({ ...one, now: edited(one) }));
+  if (!(await vscode.workspace.applyEdit(edit))) {
+    if (changes.some(isOvertaken)) return "overtaken";
+    throw new Failure("io", "The editor did not make the change.");
+  }
+  for (const { file, document, isDirty, now } of made) if (!isDirty) await save(begun(file), document, now);
+  return "done";
+}
+
+/** What edits make of a document. */
+function edited({ document, edits }: Computed): string {
+  const text = document.getText();
+  const all = edits.map(({ range, newText }) => ({ start: document.offsetAt(range.start), end: document.offsetAt(range.end), newText }));
+  let at = 0;
+  const parts = all.sort((a, b) => a.start - b.start || a.end - b.end).map(({ start, end, newText }) => {
+    const part = text.slice(at, start) + newText;
+    at = end;
+    return part;
+  });
+  return parts.join("") + text.slice(at);
 }
 
 /** The first line that differs. */
-export function firstLine({ old, now }: Pick<Change, "old" | "now">): number | undefined {
+export function firstLine(old: string, now: string): number | undefined {
   return hunks(lined(old), lined(now))[0]?.start;
 }
 

@@ -1,17 +1,19 @@
 // What only an editor can do: show, select, tell what is wrong, propose a change, know symbols, format,
 // rename, and run the commands and tasks that the person has allowed.
 
+import { writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import * as vscode from "vscode";
-import { Failure } from "../failure";
+import { asFailure, Failure } from "../failure";
 import { setting } from "../find";
 import { allowed } from "../allow";
 import { endsOf, lined } from "../edits";
 import { inform } from "../notice";
 import { visible } from "../question";
-import { bytesOf, change, digest, exists, opened, textNow, textOf } from "./document";
+import { again, bytesOf, change, changedMeanwhile, type Computed, digest, exists, held, instead, makeAll, opened, otherEncoding, savesAsIs, textOf } from "./document";
 import type { Call } from "./index";
 import { isOwn } from "./own";
-import { number, optional, still, text } from "./place";
+import { begun, type Looked, number, optional, still, text, wanted } from "./place";
 
 const MOST = 1000;
 
@@ -30,13 +32,14 @@ function position(value: unknown, name: string): vscode.Position {
   return new vscode.Position(line - 1, column - 1);
 }
 
-export async function open({ place, params }: Call): Promise<unknown> {
+export async function open({ place, params, signal }: Call): Promise<unknown> {
   const { uri, shown } = await place.path(text(params, "path"));
-  const wanted = params.selection as Record<string, unknown> | null | undefined;
+  const asked = params.selection as Record<string, unknown> | null | undefined;
   const line = number(params, "line");
-  const range = wanted ? new vscode.Range(position(wanted.start, "selection.start"), position(wanted.end, "selection.end"))
+  const range = asked ? new vscode.Range(position(asked.start, "selection.start"), position(asked.end, "selection.end"))
     : line === undefined ? undefined : new vscode.Range(Math.max(0, line - 1), 0, Math.max(0, line - 1), 0);
   const document = await opened(uri, shown);
+  wanted(signal);
   const editor = await vscode.window.showTextDocument(document, { preserveFocus: true, preview: false });
   if (range) {
     const there = document.validateRange(range);
@@ -112,58 +115,61 @@ export async function format({ place, params, signal }: Call): Promise<unknown> 
   const file = await place.path(text(params, "path"));
   const { uri, shown } = file;
   const document = await opened(uri, shown);
-  const wasDirty = document.isDirty;
   const config = vscode.workspace.getConfiguration("editor", document);
   const options = { tabSize: config.get("tabSize", 4), insertSpaces: config.get("insertSpaces", true) };
-  const edits = await provided(signal, () => vscode.commands.executeCommand<vscode.TextEdit[] | undefined>("vscode.executeFormatDocumentProvider", uri, options));
-  if (edits === undefined) throw new Failure("not_capable", `No formatter is installed for ${shown} (${document.languageId}).`);
-  const before = document.getText();
-  const edit = new vscode.WorkspaceEdit();
-  edit.set(uri, edits);
+  wanted(signal);
   await vscode.window.showTextDocument(document, { preserveFocus: true, preview: true });
-  await still(file);
-  if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not format ${shown}.`);
-  await still(file);
-  if (!wasDirty) await document.save();
-  return { changed: document.getText() !== before, digest: digest(await bytesOf(uri)) };
+  return again(shown, async () => {
+    let version = document.version;
+    const ask = () => {
+      version = document.version;
+      return vscode.commands.executeCommand<vscode.TextEdit[] | undefined>("vscode.executeFormatDocumentProvider", uri, options);
+    };
+    const edits = await provided(signal, ask);
+    if (edits === undefined) throw new Failure("not_capable", `No formatter is installed for ${shown} (${document.languageId}).`);
+    const before = document.getText();
+    if (edits.length > 0 && (await makeAll([{ file, document, version, edits }])) === "overtaken") return "overtaken";
+    return { changed: document.getText() !== before, digest: digest(await bytesOf(uri)) };
+  });
 }
 
 export async function rename({ place, params, signal }: Call): Promise<unknown> {
   const { uri, shown } = await place.path(text(params, "path"));
   const name = text(params, "name");
-  await opened(uri, shown);
+  const document = await opened(uri, shown);
   const where = position(params.position, "position");
-  const ask = () => vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>("vscode.executeDocumentRenameProvider", uri, where, name).then(undefined, (error: unknown) => {
-    throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: ${error instanceof Error ? error.message : String(error)}`);
+  const { version } = document;
+  return again(shown, async () => {
+    let versions = new Map<string, number>();
+    const ask = () => {
+      versions = new Map(vscode.workspace.textDocuments.map((document) => [document.uri.toString(), document.version]));
+      return vscode.commands.executeCommand<vscode.WorkspaceEdit | undefined>("vscode.executeDocumentRenameProvider", uri, where, name).then(undefined, (error: unknown) => {
+        throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: ${error instanceof Error ? error.message : String(error)}`);
+      });
+    };
+    const offered = await provided(signal, ask, ({ size }) => size > 0);
+    // Another symbol may be at that position by now.
+    if (document.version !== version) throw changedMeanwhile(shown);
+    if (!offered || offered.size === 0) throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: no extension for this language is installed, or it is no symbol.`);
+    // What is offered may also make, move and delete files, and does not tell of it: only the text is taken over.
+    const changes: Computed[] = [];
+    const unnamed = [];
+    for (const [touched, edits] of offered.entries()) {
+      const file = await place.named(touched);
+      if (!file) throw new Failure("outside_workspace", `To rename it would change ${touched.fsPath}, which is outside ${place.folder.name}.`);
+      if (!place.isDecided(file)) unnamed.push(file.shown);
+      const document = await vscode.workspace.openTextDocument(touched);
+      changes.push({ file, document, version: versions.get(touched.toString()) ?? document.version, edits });
+    }
+    if (unnamed.length > 0) {
+      throw new Failure("invalid_params", `To rename it changes more files, which were not decided on: ${unnamed.map((path) => `\`${path}\``).join(", ")}. Nothing was changed. Ask again with all of them in \`files\`.`);
+    }
+    if ((await makeAll(changes)) === "overtaken") return "overtaken";
+    return { files: changes.map(({ file, edits }) => ({ path: file.shown, edits: edits.length })) };
   });
-  const offered = await provided(signal, ask, ({ size }) => size > 0);
-  if (!offered || offered.size === 0) throw new Failure("not_capable", `Nothing can be renamed there in ${shown}: no extension for this language is installed, or it is no symbol.`);
-  // What is offered may also make, move and delete files, and does not tell of it: only the text is taken over.
-  const edit = new vscode.WorkspaceEdit();
-  const files = [];
-  const unnamed = [];
-  for (const [touched, edits] of offered.entries()) {
-    edit.set(touched, edits);
-    const file = await place.named(touched);
-    if (!file) throw new Failure("outside_workspace", `To rename it would change ${touched.fsPath}, which is outside ${place.folder.name}.`);
-    if (!place.isDecided(file)) unnamed.push(file.shown);
-    files.push({ ...file, edits: edits.length, wasDirty: vscode.workspace.textDocuments.some((document) => document.uri.toString() === touched.toString() && document.isDirty) });
-  }
-  if (unnamed.length > 0) {
-    throw new Failure("invalid_params", `To rename it changes more files, which were not decided on: ${unnamed.map((path) => `\`${path}\``).join(", ")}. Nothing was changed. Ask again with all of them in \`files\`.`);
-  }
-  for (const file of files) await still(file);
-  if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", "The editor did not rename it.");
-  for (const file of files) {
-    if (file.wasDirty) continue;
-    const document = await vscode.workspace.openTextDocument(file.uri);
-    await still(file);
-    await document.save();
-  }
-  return { files: files.map(({ shown, edits }) => ({ path: shown, edits })) };
 }
 
-export async function command({ params }: Call): Promise<unknown> {
+export async function command({ params, signal }: Call): Promise<unknown> {
   const id = text(params, "command");
   const given = Array.isArray(params.arguments) ? (params.arguments as unknown[]) : [];
   // With them a person answers, and accepts changes: whatever a pattern in the setting lets through.
@@ -172,6 +178,7 @@ export async function command({ params }: Call): Promise<unknown> {
     throw new Failure("denied", `The command ${id} is not among those that the person allows. They can add it to the setting ward.allowedCommands.`);
   }
   if (!(await vscode.commands.getCommands(true)).includes(id)) throw new Failure("not_found", `There is no command ${id}.`);
+  wanted(signal);
   const result: unknown = await vscode.commands.executeCommand(id, ...given);
   return { result: plain(result) };
 }
@@ -196,6 +203,7 @@ export async function task({ place, params, signal }: Call): Promise<unknown> {
   const [only, ...others] = fitting;
   if (!only) throw new Failure("not_found", `There is no task ${name} in this folder.`);
   if (others.length > 0) throw new Failure("ambiguous_match", `Several tasks are called ${name}: ${fitting.map((task) => `${task.source}: ${task.name}`).join(", ")}.`);
+  wanted(signal);
   const listening: vscode.Disposable[] = [];
   try {
     const execution = await vscode.tasks.executeTask(only);
@@ -206,7 +214,8 @@ export async function task({ place, params, signal }: Call): Promise<unknown> {
         vscode.tasks.onDidEndTask((event) => event.execution === execution && setTimeout(() => resolve(undefined), 500)),
       );
     });
-    signal.addEventListener("abort", () => execution.terminate(), { once: true });
+    if (signal.aborted) execution.terminate();
+    else signal.addEventListener("abort", () => execution.terminate(), { once: true });
     const exit = await code;
     return exit === undefined ? {} : { exit_code: exit };
   } finally {
@@ -239,6 +248,8 @@ export class Diffs implements vscode.Disposable {
     const title = visible(optional(params, "title") ?? "A proposed change");
     const there = await exists(uri);
     if (there && textOf(await bytesOf(uri)) === undefined) throw new Failure("bad_encoding", `${shown} is not UTF-8 text, so no change of it can be shown.`);
+    if (!there && !savesAsIs(uri, content)) throw otherEncoding(uri);
+    wanted(signal);
     const key = String(++this.#count);
     const answered = new Promise<Answer>((answer) => this.#proposed.set(key, { content, answer }));
     const right = vscode.Uri.from({ scheme: SCHEME, path: uri.path, query: key });
@@ -249,16 +260,14 @@ export class Diffs implements vscode.Disposable {
         const listening = vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
           if (closed.some((tab) => isOurs(tab, right))) (listening.dispose(), resolve(undefined));
         });
-        signal.addEventListener("abort", () => (listening.dispose(), resolve(undefined)), { once: true });
+        const stop = () => (listening.dispose(), resolve(undefined));
+        if (signal.aborted) stop();
+        else signal.addEventListener("abort", stop, { once: true });
       });
       void inform(`An agent proposes a change of ${visible(shown)}: ${title}`, ...Object.keys(ANSWERS)).then((chosen) => isAnswer(chosen) && this.#proposed.get(key)?.answer(chosen));
       const answer = await Promise.race([closed, answered]);
       if (signal.aborted || answer !== "Accept") return { accepted: false };
-      await still(file);
-      if (!there) await vscode.workspace.fs.writeFile(uri, new Uint8Array());
-      // Which ends the lines have is not seen there: those of the file stay.
-      const isCrlf = there && endsOf(await textNow(uri)) === "crlf";
-      return { accepted: true, digest: digest(await change(file, isCrlf ? lined(content).replaceAll("\n", "\r\n") : content)) };
+      return { accepted: true, digest: digest(await accepted(file, there !== undefined, content)) };
     } finally {
       this.#proposed.delete(key);
       const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => isOurs(tab, right));
@@ -271,6 +280,23 @@ export class Diffs implements vscode.Disposable {
     this.#provider.dispose();
     this.#changed.dispose();
   }
+}
+
+/** Does what the person has accepted. They may have thought for an hour. */
+async function accepted(file: Looked, wasThere: boolean, content: string): Promise<Uint8Array> {
+  const { uri, shown, real } = file;
+  if (wasThere) {
+    const { text } = await held(uri);
+    // Which ends the lines have is not seen there: those of the file stay.
+    return change(file, instead(text, endsOf(text) === "crlf" ? lined(content).replaceAll("\n", "\r\n") : content, shown));
+  }
+  await still(file);
+  await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
+  await still(file);
+  await writeFile(real, "", { flag: "wx" }).catch((error: unknown) => {
+    throw asFailure(error).kind === "already_exists" ? changedMeanwhile(shown) : error;
+  });
+  return change(begun(file), instead("", content, shown));
 }
 
 /** The proposed change that is in front, where one is. */

@@ -7,9 +7,9 @@ import * as vscode from "vscode";
 import { applied, type Edit, unified } from "../edits";
 import { asFailure, Failure } from "../failure";
 import { inside } from "../paths";
-import { bytesOf, change, digest, exists, expected, MAX_FILE, missing, openBuffer, textNow, textOf } from "./document";
+import { bytesOf, change, changedMeanwhile, digest, exists, expected, instead, MAX_FILE, missing, openBuffer, savesAsIs, textOf } from "./document";
 import type { Call } from "./index";
-import { type Looked, number, optional, still, text } from "./place";
+import { begun, type Looked, number, optional, still, text, wanted } from "./place";
 import type { Found, Wanted } from "./search-worker";
 
 const MAX_ANSWER = 1024 * 1024;
@@ -124,7 +124,7 @@ export async function glob(call: Call): Promise<unknown> {
 export async function search(call: Call): Promise<unknown> {
   const { place, params, signal } = call;
   const top = await place.path(text(params, "path", "."));
-  const wanted: Wanted = { pattern: text(params, "pattern"), context: Math.min(number(params, "context") ?? 0, 20), limit: Math.min(number(params, "limit") ?? 200, 10_000) };
+  const look: Wanted = { pattern: text(params, "pattern"), context: Math.min(number(params, "context") ?? 0, 20), limit: Math.min(number(params, "limit") ?? 200, 10_000) };
   const given = optional(params, "glob");
   const isFolder = ((await vscode.workspace.fs.stat(top.uri).then(undefined, missing(top.shown))).type & vscode.FileType.Directory) !== 0;
   const leaveOut = given?.startsWith("!");
@@ -135,7 +135,8 @@ export async function search(call: Call): Promise<unknown> {
     const out = new Set((await found(call, top, without.includes("/") ? without : `**/${without}`)).files.map(({ real }) => real));
     files = files.filter(({ real }) => !out.has(real));
   }
-  const worker = new Worker(join(__dirname, "search.js"), { workerData: wanted });
+  wanted(signal);
+  const worker = new Worker(join(__dirname, "search.js"), { workerData: look });
   try {
     const answer = new Promise<Found>((resolve, reject) => {
       worker.once("message", resolve);
@@ -176,20 +177,25 @@ export async function write({ place, params }: Call): Promise<unknown> {
   expected(optional(params, "expect"), before, shown);
   let now: Uint8Array = bytes;
   await still(file);
-  if (isText && (before === undefined || textOf(before) !== undefined)) {
+  const old = before && textOf(before);
+  const isInBuffer = before === undefined ? savesAsIs(uri, content) : old !== undefined;
+  if (isText && isInBuffer) {
     if (!there) {
       const edit = new vscode.WorkspaceEdit();
-      edit.createFile(uri, { ignoreIfExists: true });
+      edit.createFile(uri, {});
       await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
-      if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not make ${shown}.`);
+      await still(file);
+      if (!(await vscode.workspace.applyEdit(edit))) throw (await exists(uri)) ? changedMeanwhile(shown) : new Failure("io", `The editor did not make ${shown}.`);
     }
-    now = await change(file, content);
+    // What is new may have been filled by an extension, such as with a class of its name.
+    now = await change(there ? file : begun(file), instead(old, content, shown));
   } else {
     await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(real)));
+    await still(file);
     await vscode.workspace.fs.writeFile(uri, bytes);
   }
   if (mode !== undefined) {
-    await still(file);
+    await still(begun(file));
     await disk.chmod(real, mode);
   }
   return { digest: digest(now), created: !there };
@@ -205,29 +211,38 @@ function permissions(params: Record<string, unknown>): number | undefined {
 export async function edit({ place, params }: Call): Promise<unknown> {
   const file = await place.path(text(params, "path"));
   const { uri, shown } = file;
+  const expect = optional(params, "expect");
   const bytes = await bytesOf(uri, shown);
-  expected(optional(params, "expect"), bytes, shown);
+  expected(expect, bytes, shown);
   if (textOf(bytes) === undefined) throw new Failure("bad_encoding", `${shown} is not UTF-8 text, so it cannot be edited. Use fs.write with \`encoding: "base64"\`.`);
   const edits = Array.isArray(params.edits) ? (params.edits as unknown[]) : [];
-  const wanted: Edit[] = edits.map((one) => {
+  const asked: Edit[] = edits.map((one) => {
     const each = (one ?? {}) as Record<string, unknown>;
     return { old: text(each, "old"), new: text(each, "new"), all: each.all === true };
   });
-  const old = await textNow(uri);
-  const now = await change(file, applied(old, wanted, shown));
+  let old = "";
+  const now = await change(file, (text) => {
+    expected(expect, Buffer.from(text), shown);
+    return applied((old = text), asked, shown);
+  });
   return { digest: digest(now), diff: unified(shown, old, textOf(now) ?? "") };
 }
 
 export async function mkdir({ place, params }: Call): Promise<unknown> {
-  const { uri, shown, real } = await place.path(text(params, "path"));
+  const file = await place.path(text(params, "path"));
+  const { uri, shown, real } = file;
   const there = await exists(uri);
   if (there) {
     if (there.type & vscode.FileType.Directory) return { changed: false };
     throw new Failure("already_exists", `${shown} is there already, and is no folder.`);
   }
   const mode = permissions(params);
+  await still(file);
   await vscode.workspace.fs.createDirectory(uri);
-  if (mode !== undefined) await disk.chmod(real, mode);
+  if (mode !== undefined) {
+    await still(begun(file));
+    await disk.chmod(real, mode);
+  }
   return { changed: true };
 }
 
@@ -240,20 +255,24 @@ export async function move({ place, params }: Call): Promise<unknown> {
   const there = await disk.lstat(to.real).catch(() => undefined);
   if (there && (!replace || there.isDirectory())) throw new Failure("already_exists", `${to.shown} is there already.`);
   await place.keepUnsaved(to.real);
+  await still(to);
   await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(to.real)));
   const edit = new vscode.WorkspaceEdit();
   edit.renameFile(from.uri, to.uri, { overwrite: replace });
+  for (const file of [from, to]) await still(file);
   if (!(await vscode.workspace.applyEdit(edit))) throw new Failure("io", `The editor did not move ${from.shown}.`);
   return { changed: true };
 }
 
 export async function remove({ place, params }: Call): Promise<unknown> {
-  const { uri, shown, real } = await place.path(text(params, "path"), "keep");
+  const file = await place.path(text(params, "path"), "keep");
+  const { uri, shown, real } = file;
   const recursive = params.recursive === true;
   if (await place.isRoot(real)) throw new Failure("invalid_params", "A folder of the window is not deleted.");
   const there = await disk.lstat(real).catch(missing(shown));
   if (there.isDirectory() && !recursive && (await disk.readdir(real)).length > 0) throw new Failure("not_empty", `${shown} has entries. Give \`recursive\` to delete them too.`);
   await place.keepUnsaved(real);
+  await still(file);
   // The editor would ask about what a link leads to.
   if (there.isSymbolicLink()) await disk.unlink(real);
   else {

@@ -7,7 +7,7 @@ import * as editor from "./editor";
 import * as files from "./fs";
 import { patch } from "./patch";
 import { Terminals } from "./terminal";
-import { Place } from "./place";
+import { Place, wanted } from "./place";
 
 /** What an action knows of where and for whom it is done. */
 export interface Call {
@@ -69,8 +69,9 @@ export class Actions implements vscode.Disposable {
     this.#under.set(id, { folder, stop });
     this.log.debug(`${action} ${id}`);
     try {
+      const place = await Place.of(folder, paths, stop.signal);
+      wanted(stop.signal);
       const cancelled = new Promise<never>((_, reject) => stop.signal.addEventListener("abort", () => reject(new Failure("cancelled", "It was stopped.")), { once: true }));
-      const place = await Place.of(folder, paths);
       const result = await Promise.race([run({ place, params: params ?? {}, output, signal: stop.signal, confined: confined === true }), cancelled]);
       output.end();
       return { ok: true, result };

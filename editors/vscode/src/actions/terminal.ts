@@ -8,7 +8,7 @@ import * as vscode from "vscode";
 import { Failure } from "../failure";
 import { setting } from "../find";
 import { Kept, Plain } from "../output";
-import { lineOf, printable, quotes, typed } from "../shell";
+import { lineOf, printable, programOf, quotes, typed } from "../shell";
 import { Beside, type Ended } from "./beside";
 import type { Call } from "./index";
 import { number, optional } from "./place";
@@ -18,7 +18,10 @@ const NAME = "Ward";
 const GRACE_MS = 2000;
 
 interface Run {
+  /** How it is shown. */
   line: string;
+  /** What sh is given where it is typed; nothing where no shell would read it as it was decided on. */
+  script: string | undefined;
   argv: readonly [string, ...string[]];
   cwd: vscode.Uri;
   /** Where that really is. */
@@ -49,6 +52,7 @@ export class Terminals implements vscode.Disposable {
 
   async run(call: Call): Promise<unknown> {
     const run = await asked(call);
+    const { script } = run;
     const started = Date.now();
     const [out, error] = [new Kept(), new Kept()];
     const timing = new AbortController();
@@ -58,11 +62,11 @@ export class Terminals implements vscode.Disposable {
     try {
       const beside = (note: string) => this.#beside.run({ ...run, cwd: run.cwd.fsPath, note }, call, out, error, stop);
       if (call.confined) ended = await beside("Ward runs this in its sandbox, without network.");
-      else if (!printable(run.line)) ended = await beside("This has characters that would steer a shell, so Ward runs it beside.");
+      else if (script === undefined) ended = await beside("A shell would not read this as it was decided on, so Ward runs it beside.");
       else {
-        const terminal = await this.#terminal(run);
+        const terminal = await this.#terminal(run, stop);
         ended = terminal?.shellIntegration
-          ? await this.#typed(terminal, terminal.shellIntegration, run, call, out, stop)
+          ? await this.#typed(terminal, terminal.shellIntegration, { ...run, script }, call, out, stop)
           : await beside("This shell does not report commands, so Ward runs this beside it.");
       }
     } finally {
@@ -83,16 +87,19 @@ export class Terminals implements vscode.Disposable {
     };
   }
 
-  /** A terminal of ours whose shell reports what it runs, in this folder; nothing where none does. */
-  async #terminal({ cwd, folder, env }: Run): Promise<vscode.Terminal | undefined> {
+  /** A terminal of ours whose shell reports what it runs, in this folder; nothing where none does, or none is
+   *  wanted any more. */
+  async #terminal({ cwd, folder, env }: Run, stop: AbortSignal): Promise<vscode.Terminal | undefined> {
     for (const idle of hasNone(env) ? [...this.#idle] : []) {
       const isThere = idle.exitStatus === undefined && (await folderOf(idle)) === folder;
+      if (stop.aborted) return undefined;
       // Another command, or the person, may have taken it meanwhile.
       if (!isThere || !this.#idle.delete(idle)) continue;
       this.#taken.add(idle);
       idle.show(true);
       return idle;
     }
+    if (stop.aborted) return undefined;
     for (const terminal of this.#spent) terminal.dispose();
     // What is typed is quoted for these; another shell would read it otherwise.
     const shell = quotes(basename(vscode.env.shell)) ? {} : { shellPath: "/bin/bash" };
@@ -100,13 +107,13 @@ export class Terminals implements vscode.Disposable {
     this.#all.add(terminal);
     this.#taken.add(terminal);
     terminal.show(true);
-    if (await integrated(terminal)) return terminal;
+    if (await integrated(terminal, stop)) return terminal;
     this.#letGo(terminal);
     terminal.dispose();
     return undefined;
   }
 
-  async #typed(terminal: vscode.Terminal, shell: vscode.TerminalShellIntegration, run: Run, call: Call, out: Kept, stop: AbortSignal): Promise<Ended> {
+  async #typed(terminal: vscode.Terminal, shell: vscode.TerminalShellIntegration, run: Run & { script: string }, call: Call, out: Kept, stop: AbortSignal): Promise<Ended> {
     const listening: vscode.Disposable[] = [];
     try {
       let execution: vscode.TerminalShellExecution | undefined;
@@ -123,7 +130,7 @@ export class Terminals implements vscode.Disposable {
           }),
         );
       });
-      execution = shell.executeCommand(typed(run.line));
+      execution = shell.executeCommand(typed(run.script));
       const reading = this.#read(execution, call, out);
       const halt = () => void interrupt(terminal, ended);
       if (stop.aborted) halt();
@@ -169,7 +176,8 @@ async function asked({ place, params, confined }: Call): Promise<Run> {
   if (params.stdin !== undefined && params.stdin !== null) throw new Failure("not_capable", "The editor's terminal has no standard input to give. Use a here-document, or the local runtime.");
   const { uri, real } = await place.path(optional(params, "cwd") ?? ".");
   const env = Object.fromEntries(Object.entries((params.env ?? {}) as Record<string, unknown>).map(([name, value]) => [name, String(value)]));
-  return { line: command ?? shownOf(argv, confined), argv, cwd: uri, folder: real, env, timeout: number(params, "timeout_ms") };
+  const script = command ?? programOf(argv);
+  return { line: command ?? shownOf(argv, confined), script: script !== undefined && printable(script) ? script : undefined, argv, cwd: uri, folder: real, env, timeout: number(params, "timeout_ms") };
 }
 
 /** A command as it is shown: of what is confined, what runs inside. */
@@ -187,14 +195,15 @@ async function folderOf(terminal: vscode.Terminal): Promise<string | undefined> 
   return readlink(`/proc/${await terminal.processId}/cwd`).catch(() => undefined);
 }
 
-/** Whether its shell says what it runs, after a moment. */
-async function integrated(terminal: vscode.Terminal): Promise<boolean> {
+/** Whether its shell says what it runs, after a moment in which it is still wanted. */
+async function integrated(terminal: vscode.Terminal, stop: AbortSignal): Promise<boolean> {
   if (terminal.shellIntegration) return true;
   const listening: vscode.Disposable[] = [];
   try {
     return await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(false), setting<number>("shellIntegrationTimeout") * 1000);
       const is = (answer: boolean) => (clearTimeout(timer), resolve(answer));
+      stop.addEventListener("abort", () => is(false), { once: true });
       listening.push(
         vscode.window.onDidChangeTerminalShellIntegration((event) => event.terminal === terminal && is(true)),
         vscode.window.onDidCloseTerminal((closed) => closed === terminal && is(false)),
