@@ -131,6 +131,19 @@ test("retry asks the last message again, in a copy", limit, async (t) => {
   assert.equal(await page.getByText("Two.", { exact: true }).count(), 0);
 });
 
+test("retry of the first message runs where that one ran, and says so: the host of the page may be elsewhere", limit, async (t) => {
+  const it = await serve(t);
+  const { page } = await open(t, it);
+  await begin(it, page, "list the files");
+  await idle(page);
+  const begun = page.waitForRequest((request) => request.method() === "POST" && new URL(request.url()).pathname === "/sessions");
+  await page.locator(".me-row").first().hover();
+  await page.locator(".me-row").first().getByRole("button", { name: "retry" }).click();
+  const { runtime, workspace } = (await begun).postDataJSON();
+  assert.deepEqual({ runtime, workspace }, { runtime: "local", workspace: it.workspace });
+  await idle(page);
+});
+
 test("a provider that fails is told in words, and trying again goes on where it failed", limit, async (t) => {
   const scripted = await model(t);
   scripted.turns.push({ refuse: 400, why: "The moon is in the wrong house." }, [{ text: "Now it works." }]);

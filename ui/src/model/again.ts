@@ -14,7 +14,8 @@ export async function askAgain(said: Said, text: string): Promise<void> {
   if (first) {
     const { role, model, mode, workspace } = conversation;
     const { runtime } = await api.session(id);
-    const begun = await api.begin({ input: text, role, model, mode, workspace, ...(runtime && { runtime }), id: newId() });
+    // One that names none runs in the local runtime. Left out, it would be where the host of this page is.
+    const begun = await api.begin({ input: text, role, model, mode, workspace, runtime: runtime ?? "local", id: newId() });
     go({ at: "session", id: begun.session_id });
   } else {
     const { session_id } = await api.fork(id, { at: said.seq - 1 });
