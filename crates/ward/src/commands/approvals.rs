@@ -48,11 +48,13 @@ enum What {
     /// Show one question whole: what would happen, why it asks, what would answer it for longer
     Show {
         /// The question's id, or the beginning of it
+        #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
         id: String,
     },
     /// Say yes
     Allow {
         /// The question's id, or the beginning of it
+        #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
         id: String,
         /// How far it goes: once, session or workspace; the last two make grants
         #[arg(long, value_parser = scope, default_value = "once")]
@@ -67,6 +69,7 @@ enum What {
     /// Say no
     Deny {
         /// The question's id, or the beginning of it
+        #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
         id: String,
         /// What the agent is told
         #[arg(long)]

@@ -41,6 +41,7 @@ enum What {
     /// Take a grant back
     Revoke {
         /// The grant's id, or the beginning of it
+        #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
         id: String,
     },
 }
