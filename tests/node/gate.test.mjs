@@ -54,6 +54,19 @@ test("who may not read a file moves it nowhere, by itself, in its folder or by a
   assert.equal(await readFile(join(it.workspace, "a/secret/key"), "utf8"), "mine\n");
 });
 
+test("a list that goes deep asks where a rule keeps back what is further down", limit, async (t) => {
+  const it = await embed(t);
+  await mkdir(join(it.home, ".config/ward"), { recursive: true });
+  await writeFile(join(it.home, ".config/ward/rules.toml"), '[[rules]]\ndeny = "fs.read(secret/**)"\n');
+  await mkdir(join(it.workspace, "secret"));
+  const list = (depth) => it.execute("fs.list", { path: ".", depth }, { role: "backend" });
+  await list(1);
+  assert.ok(!it.told.some(requested));
+  const deep = list(2);
+  await it.answer(await it.until(requested), "deny");
+  await assert.rejects(deep, refused({ kind: "denied" }));
+});
+
 test("what is a secret is in no event, also where it is printed in pieces", limit, async (t) => {
   const it = await embed(t);
   const key = ["-----BEGIN RSA PRIVATE KEY-----\\nMIIA", "MIIB\\nMIIC\\n", "MIID\\n-----END RSA PRIVATE KEY-----\\nover"];

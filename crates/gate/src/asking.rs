@@ -65,7 +65,7 @@ impl<S: Store> Inner<S> {
             approval.preview = preview::of(job.name, &job.params, facts).await;
         }
         let verb = match &approval.subject {
-            Subject::Action => Verb::Action(job.name),
+            Subject::Action => job.verb(),
             Subject::Host { .. } => Verb::Net,
             Subject::Again { .. } => Verb::Wall,
         };

@@ -238,6 +238,11 @@ impl Job {
             .digest())
     }
 
+    /// What the policy is asked about.
+    pub(crate) fn verb(&self) -> Verb {
+        Verb::of(self.name, self.params.get("depth"))
+    }
+
     /// Whether a wall can be held where it runs. An editor's files are held by their paths; of what
     /// it runs, a command is where that runtime says so, and nothing else.
     pub(crate) fn confinement(&self, runtime: &dyn Runtime) -> Confinement {

@@ -84,7 +84,7 @@ impl<S: Store> Inner<S> {
         let mut needs = Vec::new();
         if decision.verdict == Verdict::Allow {
             let need = Need {
-                verb: Verb::Action(job.name),
+                verb: job.verb(),
                 facts: facts.clone(),
                 confinement: job.confinement(runtime),
             };

@@ -352,7 +352,7 @@ impl<S: Store> Inner<S> {
             },
         };
         let grants = self.grants.current(&job.person);
-        let verb = Verb::Action(job.name);
+        let verb = job.verb();
         let confinement = job.confinement(&*runtime);
         // A redirection is decided on where links lead it; the runtime is held to its own facts.
         // An editor that confines is on this machine, as the local runtime is.

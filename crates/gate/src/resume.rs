@@ -79,7 +79,7 @@ impl<S: Store> Inner<S> {
             Subject::Action | Subject::Host { .. } => Vec::new(),
         };
         let verb = if widen.is_empty() {
-            Verb::Action(job.name)
+            job.verb()
         } else {
             Verb::Wall
         };

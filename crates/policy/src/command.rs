@@ -8,11 +8,14 @@
 //! the lines that it says it understands, and calls all others opaque.
 
 mod builtins;
+mod git;
+mod launchers;
 mod line;
 mod shells;
 mod structure;
 mod unwrap;
 mod variables;
+mod within;
 mod word;
 mod wrappers;
 
@@ -264,9 +267,12 @@ impl Line {
 
     /// Takes over what another line holds, as something that only rules which deny or ask see.
     fn surround_with(&mut self, other: Self) {
+        let given = self.input;
         for command in other.commands {
+            self.input = given.max(command.input);
             self.push(command.words, Part::Surrounds);
         }
+        self.input = given;
         for doubt in other.doubts {
             self.doubt(doubt.about, doubt.reason);
         }
@@ -302,6 +308,15 @@ impl Line {
     /// A relative file means something else after `cd`, wherever in the line that stands.
     fn settle(&mut self) {
         self.settle_output();
+        let runs_input = |command: &Command| {
+            command.input == Input::Given && launchers::may_start_shell(&command.words)
+        };
+        if self.commands.iter().any(runs_input) {
+            self.doubt(
+                About::Commands,
+                "what its shell reads is not known before it runs",
+            );
+        }
         let moves = |command: &Command| {
             let name = command.words.first().and_then(Word::known);
             matches!(name, Some("cd" | "pushd" | "popd"))

@@ -36,11 +36,29 @@ pub struct Asked<'a> {
 pub enum Verb {
     /// An action.
     Action(ActionName),
+    /// An action that reaches further down in a folder than it does by itself.
+    Deep(ActionName),
     /// A running command wants to reach the hosts in the facts.
     Net,
     /// A running command was stopped at the paths in the facts. It has been let run, so it needs no
     /// further skill: rules and grants about these paths count, and where none does it asks.
     Wall,
+}
+
+impl Verb {
+    /// What an action is by its parameter `depth`, which facts do not tell: `fs.list` of one level
+    /// looks at a folder, of more also into what is in it.
+    #[must_use]
+    pub fn of(action: ActionName, depth: Option<&serde_json::Value>) -> Self {
+        let is_one_level = match depth {
+            None | Some(serde_json::Value::Null) => true,
+            Some(depth) => depth.as_u64().is_some_and(|depth| depth <= 1),
+        };
+        match action {
+            ActionName::FsList if !is_one_level => Self::Deep(action),
+            action => Self::Action(action),
+        }
+    }
 }
 
 /// A role, and those on whose behalf it acts. It may do what all of them may.

@@ -9,6 +9,7 @@
 //!   within one word.
 //! - A program that is named from a folder (`./deploy.sh`), or a script of a shell (`sh build.sh`), is
 //!   the one in the workspace's own folder: to permit it, the command has to run there.
+//!   To deny it or to ask, a script behind a shell is met by its own name as well.
 //! - `\\` takes the meaning from the character behind it: `fs.write(a\\*b)`, `terminal.run(echo a\\ b)`.
 //! - `terminal.run(=sha256:…)` stands for one command alone: the same words, in the same folder,
 //!   with the same environment. It is what a person is offered where no words can say what runs.

@@ -67,6 +67,7 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
     let facts = asked.facts;
     let mut touches = Vec::new();
     let (by, goes_deep) = match asked.verb {
+        Verb::Deep(action) => (By::Action(action), true),
         Verb::Action(action) if is_files(action) => (By::Action(action), goes_deep(action)),
         // What an editor changes, it changes itself.
         Verb::Action(action) if action.is_editors() => (By::Action(action), true),
@@ -101,12 +102,12 @@ pub(crate) fn all(asked: &Asked<'_>) -> Vec<Touch> {
         shown: "a path that is not known".to_owned(),
     };
     match asked.verb {
-        Verb::Action(action) if is_files(action) => {
+        Verb::Action(action) | Verb::Deep(action) if is_files(action) => {
             if facts.paths.is_empty() {
                 touches.push(nowhere(usual_access(action)));
             }
         }
-        Verb::Action(action) => {
+        Verb::Action(action) | Verb::Deep(action) => {
             touches.push(Touch::Use(action));
             if action == ActionName::TerminalWrite {
                 touches.push(Touch::Typed);
@@ -178,7 +179,7 @@ fn add_command(asked: &Asked<'_>, touches: &mut Vec<Touch>) {
     touches.extend(line.doubts.into_iter().map(Touch::Unknown));
 }
 
-/// Whether an action on a folder touches what is in it.
+/// Whether an action on a folder touches what is in it, where it is not said to go deeper.
 fn goes_deep(action: ActionName) -> bool {
     !matches!(
         action,

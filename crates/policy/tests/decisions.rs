@@ -464,3 +464,166 @@ fn a_shell_that_stands_among_devices_may_be_handed_its_script() {
     facts.command.as_mut().unwrap().cwd = "/dev".to_owned();
     assert_eq!(verdict(&facts), Verdict::Ask);
 }
+
+#[test]
+fn a_shell_in_front_of_a_script_does_not_hide_it_from_a_rule() {
+    let denied = [
+        "sh deploy.sh",
+        "sh ./deploy.sh",
+        "bash -x ./deploy.sh prod",
+        "bash -- ./deploy.sh",
+        "bash deploy.sh -c x",
+        "/bin/sh sub/deploy.sh",
+        "./sh ./deploy.sh",
+        "env sh ./deploy.sh",
+        "sudo sh ./deploy.sh",
+        "bash -c 'sh ./deploy.sh'",
+        "bash -O extglob ./deploy.sh",
+        "bash /proc/self/cwd/deploy.sh",
+        ". ./deploy.sh",
+        "source deploy.sh",
+        ". ./deploy.sh prod",
+        "sh /usr/bin/gcloud --version",
+        "sh gcloud auth",
+        "sh ./fakeroot gcloud auth",
+        "find . -exec sh ./deploy.sh {} +",
+    ];
+    let deny = [
+        "deny terminal.run(./deploy.sh *)",
+        "deny terminal.run(gcloud *)",
+    ];
+    let ask = [
+        "ask terminal.run(./deploy.sh *)",
+        "ask terminal.run(gcloud *)",
+    ];
+    for text in denied {
+        let with =
+            |rules: [&'static str; 2]| run_under(&[rules[0], rules[1], "allow terminal.run"], text);
+        assert_eq!(with(deny), Verdict::Deny, "{text}");
+        assert_eq!(with(ask), Verdict::Ask, "{text}");
+    }
+    let of_two = [
+        "deny terminal.run(./deploy.sh prod *)",
+        "allow terminal.run",
+    ];
+    for text in [
+        "sh ./deploy.sh prod",
+        ". ./deploy.sh prod x",
+        "source deploy.sh prod",
+    ] {
+        assert_eq!(run_under(&of_two, text), Verdict::Deny, "{text}");
+    }
+    // It is still the shell that needs to be allowed, and that alone.
+    assert_eq!(
+        run_under(&["allow terminal.run(sh *)"], "sh ./deploy.sh x"),
+        Verdict::Allow
+    );
+    assert_eq!(
+        run_under(&["allow terminal.run(./deploy.sh *)"], "sh ./deploy.sh x"),
+        Verdict::Ask
+    );
+    let backend = builtin::roles();
+    let backend = backend.get("backend").unwrap();
+    let built_in = builtin::rules().unwrap();
+    for text in [
+        "bash scripts/test.sh",
+        "sh -e build.sh \"$X\"",
+        "bash -x ./ci/run a b",
+    ] {
+        let run = ActionName::TerminalRun;
+        let verdict = decision(backend, Mode::Sandbox, &built_in, run, &line(text)).verdict;
+        assert_eq!(verdict, Verdict::Allow, "{text}");
+    }
+}
+
+#[test]
+fn a_runner_of_tools_is_looked_into_no_further_than_it_runs_one() {
+    let some = [
+        "allow terminal.run(npm *)",
+        "allow terminal.run(npx *)",
+        "allow terminal.run(uv *)",
+        "allow terminal.run(poetry *)",
+        "allow terminal.run(rustup *)",
+        "deny terminal.run(git push *)",
+    ];
+    for text in [
+        "npm test",
+        "npm run build -- \"$X\" 'a(b'",
+        "npm run deploy git push",
+        "npm install git push",
+        "npx -y eslint 'src/**/*.ts' *.js",
+        "npx tsc --noEmit -p \"$X\"",
+        "npm exec eslint \"$X\"",
+        "uv run pytest -k 'a and (b or c)' $X",
+        "uv run --frozen --with x pytest git push",
+        "uv pip install \"$X\"",
+        "uv sync",
+        "poetry run python -c 'print(1)'",
+        "rustup run stable cargo test \"$X\"",
+        "rustup show",
+    ] {
+        assert_eq!(run_under(&some, text), Verdict::Allow, "{text}");
+    }
+    for text in [
+        "npx \"$X\"",
+        "uv $X git push",
+        "uv run $X",
+        "npx {git,push}",
+    ] {
+        assert_eq!(run_under(&some, text), Verdict::Ask, "{text}");
+    }
+}
+
+#[test]
+fn a_deep_list_passes_through_what_is_denied_as_a_search_does() {
+    let dev = role("dev", &["*"]);
+    let deny = rules(&["deny fs.read(secret/**)"]);
+    let facts = folder(Access::Read, "/project");
+    let verdict = |verb| with_grants(&dev, Mode::Sandbox, &deny, &[], verb, &facts).verdict;
+    let list = |depth: Option<serde_json::Value>| Verb::of(ActionName::FsList, depth.as_ref());
+    for shallow in [
+        None,
+        Some(serde_json::Value::Null),
+        Some(1.into()),
+        Some(0.into()),
+    ] {
+        assert_eq!(list(shallow.clone()), Verb::Action(ActionName::FsList));
+        assert_eq!(verdict(list(shallow)), Verdict::Allow);
+    }
+    let search = verdict(Verb::Action(ActionName::FsSearch));
+    for deep in [
+        2.into(),
+        3.into(),
+        u64::MAX.into(),
+        1.5.into(),
+        "3".into(),
+        (-1).into(),
+    ] {
+        assert_eq!(verdict(list(Some(deep))), search);
+    }
+    // What has no depth is what it was.
+    let two = serde_json::Value::from(2);
+    let stat = Verb::of(ActionName::FsStat, Some(&two));
+    assert_eq!(stat, Verb::Action(ActionName::FsStat));
+    // Denied is what lies in it, and where a skill ends.
+    let inside = folder(Access::Read, "/project/secret");
+    let inside = with_grants(
+        &dev,
+        Mode::Sandbox,
+        &deny,
+        &[],
+        list(Some(two.clone())),
+        &inside,
+    );
+    assert_eq!(inside.verdict, Verdict::Deny);
+    let some = role("some", &["fs.list(*)", "fs.list(.)"]);
+    let below = with_grants(
+        &some,
+        Mode::Sandbox,
+        &rules(&[]),
+        &[],
+        list(Some(two)),
+        &facts,
+    );
+    assert_eq!(below.verdict, Verdict::Deny);
+}

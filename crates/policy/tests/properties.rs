@@ -282,6 +282,8 @@ proptest! {
         launcher in prop::sample::select(vec![
             "sudo", "flock lk", "nohup", "env", "//usr/bin/env", "/opt/bin/nohup", "/opt/bin/sudo", "watch -n 1",
             "linux64", "sudo -u root", "docker run image", "env -- -x=1", "find . -exec flock +", "env sudo",
+            "npx", "uv run", "rustup run stable", "npm exec --", "direnv exec .", "logsave log", "poetry run",
+            "/opt/bin/npx", "not", "uvx --from x",
         ]),
     ) {
         let authority = Authority::of(&role);
@@ -370,6 +372,15 @@ fn deep_nesting_and_long_lines_are_opaque_not_fatal() {
         "sudo env ".repeat(120) + "$X",
         "sudo find . -exec ".repeat(60) + "$X",
         "sudo $(".repeat(5_000),
+        "git for-each-repo ".to_owned() + &"-a ".repeat(20_000) + "$X",
+        "git for-each-repo -a ".repeat(60) + "$X",
+        "npm ".to_owned() + &"exec ".repeat(10_000) + "$X",
+        "npm exec -x ".repeat(80) + "$X",
+        "uv run ".repeat(8_000) + "$X",
+        "git submodule foreach ".repeat(2_500) + "$X",
+        "git rebase -x 'git rebase -x a' ".repeat(1_500) + "$X",
+        "time -x ".repeat(7_000) + "$X",
+        "sh a ".repeat(10_000) + "$X",
         format!(
             "sudo a b c d e f g sh -c \"{}$X\"",
             "sudo nice nice sh -c 'a b' ".repeat(1_000)

@@ -122,6 +122,12 @@ fn where_one_program_is_seen_no_shell_runs_another() {
             "<<",
             "-E",
             "\nE\n",
+            "<<-",
+            "\"\tE\"",
+            "\\\tE",
+            "'\nE'",
+            "\n\tE\n",
+            "\n\nE\n",
             " #",
             "&>/dev/null ",
             "$\\\n",
@@ -131,6 +137,10 @@ fn where_one_program_is_seen_no_shell_runs_another() {
             "\ndo q\ndone\n",
             ";done",
             "time ",
+            "-p ",
+            "'-p' ",
+            "-- ",
+            ">&2 ",
             "RUST_LOG=",
             "+=",
             "sh -c ",
@@ -184,7 +194,7 @@ fn where_one_program_is_seen_no_shell_runs_another() {
     let path = format!("{}:/usr/bin:/bin", folder.display());
     let mut runner = TestRunner::deterministic();
     let mut claimed = 0;
-    for _ in 0..8_000 {
+    for _ in 0..12_000 {
         let text = lines.new_tree(&mut runner).unwrap().current();
         if !text.contains('q') || !is_only_p(&text) {
             continue;

@@ -35,10 +35,16 @@ pub(super) fn read(script: &str, inside: Inside<'_>, line: &mut Line) {
         line,
         documents: Vec::new(),
     };
-    if reader.list(End::OfText).is_err() {
+    let result = reader.list(End::OfText);
+    if !reader.documents.is_empty() {
+        reader.doubt(ENDLESS);
+    }
+    if result.is_err() {
         line.doubt(About::Commands, UNREADABLE);
     }
 }
+
+const ENDLESS: &str = "its here-document does not end";
 
 const UNREADABLE: &str = "a shell could not read it, or reads it otherwise";
 
@@ -327,7 +333,7 @@ impl Reader<'_, '_> {
             // With an option it is the program, which is unwrapped like others of its kind.
             "time" => {
                 simple.timed = true;
-                self.blanks();
+                self.blanks_and_breaks();
                 if self.peek(0) == Some('-') {
                     structure.command();
                     simple.words.push(word.into_word());
@@ -394,6 +400,15 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Blanks, also where the line goes on below.
+    fn blanks_and_breaks(&mut self) {
+        self.blanks();
+        while (self.peek(0), self.peek(1)) == (Some('\\'), Some('\n')) {
+            self.at += 2;
+            self.blanks();
+        }
+    }
+
     fn skip_test(&mut self) {
         while let Some(char) = self.peek(0) {
             if char == ']' && self.peek(1) == Some(']') {
@@ -410,6 +425,7 @@ impl Reader<'_, '_> {
             variables,
             words,
             input,
+            timed,
             ..
         } = std::mem::take(simple);
         for Variable { name, value } in &variables {
@@ -420,8 +436,20 @@ impl Reader<'_, '_> {
             };
             self.line.doubt_variable(name, how);
         }
+        let program = words.first().and_then(Word::known);
+        if input == Input::Given && matches!(program, Some("exec" | "command" | "builtin")) {
+            // `exec <file` is where all that follows reads from.
+            (self.given, self.input) = (Input::Given, Input::Given);
+        }
         if !words.is_empty() {
             let before = std::mem::replace(&mut self.line.input, self.input.max(input));
+            let first = words.first().and_then(Word::known);
+            if timed && first.is_some_and(|first| first.starts_with('-')) {
+                self.doubt("what is a program to bash is an option of `time` to sh");
+                let as_program = std::iter::once(Word::Known("time".to_owned()));
+                let as_program = as_program.chain(words.iter().cloned()).collect();
+                unwrap::command(as_program, self.inside, self.line);
+            }
             unwrap::command(words, self.inside, self.line);
             self.line.input = before;
         }
@@ -455,11 +483,18 @@ impl Reader<'_, '_> {
             if self.peek(0) == Some('#') {
                 return Err(Unreadable);
             }
+            let start = self.at;
             let end = self.word()?;
             if end.unknown {
                 return Err(Unreadable);
             }
-            self.documents.push((end.text, tabs, end.quoted.is_none()));
+            let is_plain = is_plain_delimiter(&end.text);
+            if is_plain && !self.chars[start..self.at].contains(&'\n') {
+                self.documents.push((end.text, tabs, end.quoted.is_none()));
+            } else {
+                // What may be in the document is read on as what may follow it.
+                self.doubt("shells may differ about where its here-document ends");
+            }
             return Ok(());
         }
         self.blanks();
@@ -504,7 +539,8 @@ impl Reader<'_, '_> {
 
     fn here_documents(&mut self) {
         for (end, tabs, expands) in std::mem::take(&mut self.documents) {
-            while self.at < self.chars.len() {
+            let mut ended = false;
+            while !ended && self.at < self.chars.len() {
                 let rest = &self.chars[self.at..];
                 let length = rest
                     .iter()
@@ -517,9 +553,7 @@ impl Reader<'_, '_> {
                 } else {
                     &text
                 };
-                if line == end {
-                    break;
-                }
+                ended = line == end;
                 if expands && line.ends_with('\\') {
                     // The next line belongs to this one, and both may be the end.
                     self.doubt("its here-document joins lines");
@@ -529,8 +563,18 @@ impl Reader<'_, '_> {
                     self.doubt("its here-document has a substitution");
                 }
             }
+            if !ended {
+                self.doubt(ENDLESS);
+            }
         }
     }
+}
+
+/// Whether all shells compare this with the lines of a here-document in the same way: bash takes
+/// tabs from its front as well, and dash ends at what stands behind a newline in it.
+fn is_plain_delimiter(end: &str) -> bool {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_-.+=:,@%/!".contains(char);
+    !end.is_empty() && end.chars().all(is_plain)
 }
 
 /// Files that hold nothing, and what a command is handed open for this anyway. To write to its

@@ -1,17 +1,45 @@
 //! Shells: what a script in an argument would run.
 
 use super::builtins::is_harmless_option;
-use super::unwrap::{Inside, look_inside};
+use super::unwrap::Inside;
+use super::within::{command_for_rules, look_inside};
 use super::{About, Line, Part, Word, base_name, is_plain_program, line};
 use crate::place;
 
 /// Shells that read a script as we do, or nearly.
-pub(super) const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "rbash", "sh"];
+pub(super) const SHELLS: &[&str] = &["ash", "bash", "bash-static", "dash", "ksh", "rbash", "sh"];
 
 /// What runs a text whose language we do not read.
 pub(super) const UNREAD: &[&str] = &[
-    "at", "batch", "csh", "elvish", "fish", "mksh", "nu", "parallel", "pwsh", "tcsh", "xonsh",
+    "at",
+    "batch",
+    "cgdb",
+    "csh",
+    "elvish",
+    "expect",
+    "fish",
+    "gdb",
+    "hush",
+    "ksh93",
+    "lksh",
+    "lldb",
+    "mksh",
+    "mksh-static",
+    "nu",
+    "osh",
+    "parallel",
+    "posh",
+    "pwsh",
+    "rust-gdb",
+    "screen",
+    "sem",
+    "socat",
+    "tcsh",
+    "tmux",
+    "xonsh",
+    "yash",
     "zsh",
+    "zsh-static",
 ];
 
 /// Whether this is a shell whose language we read.
@@ -78,17 +106,17 @@ pub(super) fn shell(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
             );
             line.push(words, Part::Acts);
         }
-        (false, Some(word))
-            if (word.known()).is_none_or(|path| may_be_handed(inside.cwd, path)) =>
-        {
-            line.doubt(
-                About::Commands,
-                "what its shell reads is not known before it runs",
-            );
+        (false, Some(script)) => {
+            if (script.known()).is_none_or(|path| may_be_handed(inside.cwd, path)) {
+                line.doubt(
+                    About::Commands,
+                    "what its shell reads is not known before it runs",
+                );
+            }
+            // A script in a file is also what a rule about its own name means.
+            command_for_rules(rest.to_vec(), inside, line);
             line.push(words, Part::Acts);
         }
-        // A script in a file, as if it were run by its own name.
-        (false, Some(_)) => line.push(words, Part::Acts),
     }
 }
 

@@ -8,10 +8,13 @@
 use std::cell::Cell;
 
 use super::builtins::{self, CHANGERS, INERT};
+use super::git::git;
+use super::launchers::{is_launcher, runner_of};
 use super::shells::{SHELLS, UNREAD, shell};
 use super::variables::{assigned, is_reserved, steering};
-use super::wrappers::{WRAPPERS, Wrapper, after_options, is_launcher};
-use super::{About, Line, MOST_COMMANDS, Part, Word, base_name, is_plain_program, line};
+use super::within::{self, command_for_rules, look_inside, script_for_rules};
+use super::wrappers::{WRAPPERS, Wrapper, after_options};
+use super::{About, Line, Part, Word, base_name, is_plain_program, line};
 
 /// Where a command stands.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +85,16 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         return line.push(at_home(words), Part::Acts);
     };
     let name = base_name(&program);
+    if let Some(verb) = name.strip_prefix("git-") {
+        // Wherever it lies, it does what `git` does with this verb.
+        let named = ["git", verb].map(|word| Word::Known(word.to_owned()));
+        let as_git = named
+            .into_iter()
+            .chain(words[1..].iter().cloned())
+            .collect();
+        command_for_rules(as_git, inside, line);
+        return line.push(words, Part::Acts);
+    }
     if !is_plain_program(&program) {
         // Whatever it is called, it need not be the program of that name; yet it is looked into as
         // if it were, and what cannot be known of that one cannot be known of this.
@@ -110,6 +123,10 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
         look_inside(&words, inside, line);
         return line.push(words, Part::Acts);
     }
+    if let Some(runner) = runner_of(name) {
+        within::runner(runner, &words, inside, line);
+        return line.push(words, Part::Acts);
+    }
     match name {
         "find" => find(words, inside, line),
         "cd" => builtins::change_folder(words, inside, line),
@@ -128,17 +145,20 @@ pub(super) fn command(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
                 format!("`{name}` can change or run anything"),
             );
             let texts: Vec<&str> = words.iter().skip(1).filter_map(Word::known).collect();
-            if name == "eval" {
-                line::read(&texts.join(" "), inside.deeper(), line);
-            } else {
-                for text in texts {
-                    script_for_rules(text, inside, line);
+            match name {
+                "eval" => line::read(&texts.join(" "), inside.deeper(), line),
+                // A script and its arguments, as behind a shell.
+                "." | "source" => look_inside(&words, inside, line),
+                _ => {
+                    for text in texts {
+                        script_for_rules(text, inside, line);
+                    }
                 }
             }
             line.push(words, Part::Surrounds);
         }
         name if INERT.contains(&name) => builtins::inert(words, line),
-        "git" => git(words, line),
+        "git" => git(words, inside, line),
         _ => line.push(words, Part::Acts),
     }
 }
@@ -149,6 +169,7 @@ fn runs_others(name: &str) -> bool {
         || is_launcher(name)
         || SHELLS.contains(&name)
         || UNREAD.contains(&name)
+        || runner_of(name).is_some()
         || matches!(name, "find" | "git")
 }
 
@@ -299,7 +320,7 @@ fn find(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
 
 /// Whether a word that is not known may become one that runs something. What begins or ends like
 /// no such word does not, unless it may become several words.
-fn may_start(word: &Word) -> bool {
+pub(super) fn may_start(word: &Word) -> bool {
     let (text, several) = match word {
         Word::Known(_) => return false,
         Word::One(text) => (text, false),
@@ -307,94 +328,4 @@ fn may_start(word: &Word) -> bool {
     };
     let first = text.chars().next();
     several || first.is_none_or(|char| !(char.is_alphanumeric() || "./_".contains(char)))
-}
-
-/// Settings given to `git` itself can name programs and give commands other names.
-fn git(words: Vec<Word>, line: &mut Line) {
-    let mut rest = words[1..].iter();
-    while let Some(option) = rest.next() {
-        match option.known() {
-            Some("-C" | "--git-dir" | "--work-tree" | "--namespace") => {
-                if matches!(rest.next(), Some(Word::Some(_))) {
-                    line.doubt(About::Commands, "what `git` is told is not known");
-                }
-            }
-            Some(option) if !option.starts_with('-') => break,
-            Some(option) => {
-                let steers = ["-c", "--config-env", "--exec-path="];
-                if steers.iter().any(|steers| option.starts_with(steers)) {
-                    line.doubt(
-                        About::Commands,
-                        format!("`git {option}` can make it run anything"),
-                    );
-                }
-            }
-            None => {
-                line.doubt(About::Commands, "what `git` is told is not known");
-                break;
-            }
-        }
-    }
-    line.push(words, Part::Acts);
-}
-
-/// Shows rules that deny or ask what may run inside: every word could begin the command, and one
-/// that means more than itself to a shell could be a script. What cannot be known about these is
-/// as unknown as without the command around them.
-pub(super) fn look_inside(words: &[Word], inside: Inside<'_>, line: &mut Line) {
-    if words.len() > MOST_COMMANDS {
-        line.doubt(About::Commands, "it has too many words to look at");
-        return;
-    }
-    let name = words.first().map(|word| base_name(word.shown()));
-    // Up to the first word that is neither an option nor what may be the value of one.
-    let mut is_own = true;
-    for (index, word) in words.iter().enumerate().skip(1) {
-        let Some(text) = word.known() else {
-            line.doubt(
-                About::Commands,
-                "a word that is not known may be what another runs",
-            );
-            continue;
-        };
-        if let Some(option) = text.strip_prefix('-') {
-            // `--command=SCRIPT`, `-cSCRIPT`.
-            let attached = match option.split_once('=') {
-                Some((_, value)) => Some(value),
-                None if option.starts_with('-') => None,
-                None => option.get(1..),
-            };
-            script_for_rules(attached.unwrap_or_default(), inside, line);
-            continue;
-        }
-        match assigned(text) {
-            // `sudo PATH=x ls`.
-            Some(variable) if is_own => {
-                let value = text.split_once('=').map(|(_, value)| value);
-                line.doubt_variable(variable, steering(variable, value));
-            }
-            Some(_) => {}
-            None => is_own &= words[index - 1].shown().starts_with('-'),
-        }
-        if text.contains(|char: char| char.is_whitespace() || "$(){}<>;&|*?[`".contains(char)) {
-            script_for_rules(text, inside, line);
-        } else if builtins::is_no_program(text) && name != Some("jobs") {
-            // `docker exec`: what follows is looked at in its turn.
-            line.push(words[index..].to_vec(), Part::Surrounds);
-        } else {
-            command_for_rules(words[index..].to_vec(), inside, line);
-        }
-    }
-}
-
-fn command_for_rules(words: Vec<Word>, inside: Inside<'_>, line: &mut Line) {
-    let mut seen = Line::default();
-    command(words, inside.deeper(), &mut seen);
-    line.surround_with(seen);
-}
-
-fn script_for_rules(script: &str, inside: Inside<'_>, line: &mut Line) {
-    let mut seen = Line::default();
-    line::read(script, inside.deeper(), &mut seen);
-    line.surround_with(seen);
 }

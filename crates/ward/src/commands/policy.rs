@@ -179,9 +179,10 @@ fn action(
     name: &str,
     params: Map<String, Value>,
 ) -> anyhow::Result<(Verb, Resolved)> {
+    let depth = params.get("depth").cloned();
     let resolved = policy_files::resolve(workspace, name, params)?;
     let action = ActionName::parse(name).context("The action has no name that Ward knows")?;
-    Ok((Verb::Action(action), resolved))
+    Ok((Verb::of(action, depth.as_ref()), resolved))
 }
 
 fn hosts(hosts: Vec<String>) -> Facts {
