@@ -2,7 +2,7 @@
 
 use crate::front_matter::{FrontMatter, Node};
 use crate::mistake::{Mistake, Weight};
-use crate::pattern::Pattern;
+use crate::pattern::{BadPattern, Pattern};
 use crate::rule::{Origin, Source};
 use crate::tools;
 
@@ -83,6 +83,12 @@ impl SkillFile {
     }
 }
 
+/// Whether a skill file could be called so.
+fn is_a_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    !text.is_empty() && text.bytes().all(plain)
+}
+
 /// Reads a list of skills: patterns, names of skill files, and tools of Claude Code.
 pub(crate) fn patterns<'s>(
     node: &Node,
@@ -132,6 +138,16 @@ pub(crate) fn patterns<'s>(
                     format!("The tool `{text}` is none that Ward knows."),
                     "It is ignored.".to_owned(),
                 ),
+                Err(error @ BadPattern::Unknown { closest: None, .. }) if is_a_name(&text) => {
+                    mistake(
+                        Weight::Error,
+                        format!("There is neither an action nor a skill file `{text}`."),
+                        format!(
+                            "A skill file would be `.ward/skills/{text}/SKILL.md`. {}",
+                            error.hint()
+                        ),
+                    );
+                }
                 Err(error) => mistake(Weight::Error, error.to_string(), error.hint()),
             },
         }
