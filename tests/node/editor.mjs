@@ -33,7 +33,7 @@ export async function editor(t, it, { act = () => ({ ok: true, result: {} }), wo
     version: "1.99.0", extension_version: "0.1.0", capabilities, runtime_id, former_ids, instance,
   });
   assert.equal(registered.status, 201, JSON.stringify(registered.body));
-  return { socket, asked, id: registered.body.runtime_id, lease: registered.body.lease_s, ward: registered.body.socket };
+  return { socket, asked, id: registered.body.runtime_id, lease: registered.body.lease_s, ward: registered.body.socket, hasFolder: registered.body.has_folder };
 }
 
 /** A request over Ward's own socket; the status is answered. */

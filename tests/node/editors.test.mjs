@@ -87,6 +87,7 @@ test("a workspace is the folder that it leads to, however it is named: in what i
   await editor(t, it);
   // One on another machine is known by its name alone.
   const [there, far] = [await editor(t, it, { workspace: `${it.home}/link/` }), await editor(t, it, { workspace: "/no/such//folder/" })];
+  assert.deepEqual([there.hasFolder, far.hasFolder], [true, false]);
   for (const [names, window] of [[[other, `${other}/`, join(it.home, "link"), `${it.home}/./link/`], there], [["/no/such/folder", "/no/such/folder/"], far]]) {
     for (const workspace of names) {
       const { runtimes } = (await it.call("GET", `/runtimes?kind=vscode&workspace=${encodeURIComponent(workspace)}`)).body;

@@ -458,6 +458,7 @@ impl<S: Store> Broker<S> {
             runtime_id: editor.id.clone(),
             lease_s: options.lease.as_secs().max(1),
             socket: socket.map(ToOwned::to_owned),
+            has_folder: editor.is_near(),
         }
     }
 

@@ -230,12 +230,16 @@ impl Editor {
         kind && capable && about.workspace == workspace
     }
 
+    /// Whether its folder is one of this machine's.
+    pub(crate) fn is_near(&self) -> bool {
+        let state = self.state();
+        state.link.as_ref().is_none_or(|link| link.is_near)
+    }
+
     /// Whether what is for this workspace may run in it: it works there, or on another machine, where
     /// all that it does is outside.
     pub(crate) fn works_in(&self, workspace: &str) -> bool {
-        let state = self.state();
-        let is_near = state.link.as_ref().is_none_or(|link| link.is_near);
-        state.about.workspace == workspace || !is_near
+        !self.is_near() || self.state().about.workspace == workspace
     }
 
     /// Whether it takes actions.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use policy::{Confinement, Decision, Verb, Verdict};
+use policy::{Confinement, Decision, Verdict};
 use protocol::approval::Subject;
 use protocol::wall::{WallParams, Widen};
 use protocol::{Digest, ErrorKind, Facts, Failure, Mode};

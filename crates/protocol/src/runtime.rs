@@ -135,6 +135,8 @@ pub struct Registered {
     /// it runs is then confined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<String>,
+    /// Whether Ward's machine has its folder, so that it can be named as a workspace.
+    pub has_folder: bool,
 }
 
 /// A runtime, as it is listed.

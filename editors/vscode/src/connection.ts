@@ -44,6 +44,8 @@ export class Connection implements vscode.Disposable {
   #instance = randomUUID();
   /** Those whose commands Ward confines: this window is on its machine. */
   #confined = new Set<string>();
+  /** Those whose folder Ward's machine has. */
+  #hasFolder = new Set<string>();
   #actions: Actions;
   #changed = new vscode.EventEmitter<State>();
   #beat: ReturnType<typeof setInterval> | undefined;
@@ -71,8 +73,8 @@ export class Connection implements vscode.Disposable {
   }
 
   /** The runtimes that this window is, by folder. */
-  get runtimes(): { folder: vscode.WorkspaceFolder; runtimeId: string; confined: boolean }[] {
-    return this.#links.map(({ folder, runtimeId }) => ({ folder, runtimeId, confined: this.#confined.has(runtimeId) }));
+  get runtimes(): { folder: vscode.WorkspaceFolder; runtimeId: string; confined: boolean; hasFolder: boolean }[] {
+    return this.#links.map(({ folder, runtimeId }) => ({ folder, runtimeId, confined: this.#confined.has(runtimeId), hasFolder: this.#hasFolder.has(runtimeId) }));
   }
 
   /** Whether this is one of the workspaces that this window shows. */
@@ -191,7 +193,7 @@ export class Connection implements vscode.Disposable {
     const name = folder.uri.toString();
     const [own, kept] = [this.#ids.get(name), this.kept.get<Record<string, string[]>>(KEPT, {})];
     const former = kept[name] ?? [];
-    const registered = await ward.call<{ runtime_id: string; lease_s: number; socket?: string }>("POST", "/runtimes", {
+    const registered = await ward.call<{ runtime_id: string; lease_s: number; socket?: string; has_folder: boolean }>("POST", "/runtimes", {
       socket_id: socket.id,
       kind: "vscode",
       workspace_path: workspace,
@@ -206,7 +208,9 @@ export class Connection implements vscode.Disposable {
     const id = registered.runtime_id;
     this.#ids.set(name, id);
     if (!former.includes(id)) await this.kept.update(KEPT, { ...kept, [name]: [id, ...former].slice(0, MOST_KEPT) });
-    this.#confined.delete(registered.runtime_id);
+    if (registered.has_folder) this.#hasFolder.add(id);
+    else this.#hasFolder.delete(id);
+    this.#confined.delete(id);
     // Another machine's Ward names a socket of its own.
     if (registered.socket !== undefined && isLoopback(ward.address.url)) {
       try {

@@ -176,11 +176,10 @@ export async function deactivate(): Promise<void> {
   await ending?.();
 }
 
-/** A runtime of this window. Ward is only told the folder of one that has shown that it is on Ward's machine:
- *  another's Ward has no such folder. */
-async function placeOf({ folder, runtimeId, confined }: Runs): Promise<Place> {
+/** A runtime of this window. Ward is only told a folder that its machine has. */
+async function placeOf({ folder, runtimeId, hasFolder }: Runs): Promise<Place> {
   const path = await real(folder.uri.fsPath);
-  return { runtime: runtimeId, ...(confined && { workspace: path }), folder: path };
+  return { runtime: runtimeId, ...(hasFolder && { workspace: path }), folder: path };
 }
 
 function hereAt(place: Place | undefined): Here | undefined {
