@@ -132,16 +132,19 @@ test("retry asks the last message again, in a copy", limit, async (t) => {
 });
 
 test("retry of the first message runs where that one ran, and says so: the host of the page may be elsewhere", limit, async (t) => {
-  const it = await serve(t);
+  const scripted = await model(t);
+  scripted.turns.push([{ text: "One." }], [{ text: "One, once more." }]);
+  const it = await serve(t, { env: scripted.env });
   const { page } = await open(t, it);
-  await begin(it, page, "list the files");
+  await begin(it, page, "First.");
+  await page.locator(".said").getByText("One.").waitFor();
   await idle(page);
   const begun = page.waitForRequest((request) => request.method() === "POST" && new URL(request.url()).pathname === "/sessions");
   await page.locator(".me-row").first().hover();
   await page.locator(".me-row").first().getByRole("button", { name: "retry" }).click();
   const { runtime, workspace } = (await begun).postDataJSON();
   assert.deepEqual({ runtime, workspace }, { runtime: "local", workspace: it.workspace });
-  await idle(page);
+  await page.getByText("One, once more.").waitFor();
 });
 
 test("a provider that fails is told in words, and trying again goes on where it failed", limit, async (t) => {
