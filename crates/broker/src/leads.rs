@@ -3,8 +3,9 @@
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use policy::place::by_words;
 use protocol::facts::EntryKind;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -106,20 +107,6 @@ fn kind_of(mode: rustix::fs::RawMode) -> EntryKind {
         FileType::Symlink => EntryKind::Symlink,
         _ => EntryKind::Other,
     }
-}
-
-fn by_words(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                clean.pop();
-            }
-            Component::CurDir => {}
-            part => clean.push(part),
-        }
-    }
-    clean
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use policy::place::by_words;
 use policy::{Asked, Confinement, Decision, Grant, Place, Verb, Verdict, decide};
 use protocol::facts::{Access, BEYOND, PathFact};
 use protocol::runtime::RuntimeChoice;
@@ -352,19 +353,6 @@ impl Job {
             || (self.name == ActionName::TerminalRun
                 && self.params.get("background") == Some(&Value::Bool(true)))
     }
-}
-
-/// A path without `.` and `..`, whatever links there are.
-fn by_words(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 /// A part of what happens, as it is written down and digested.

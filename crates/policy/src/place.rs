@@ -1,5 +1,7 @@
 //! Where an action happens: the folders that relative patterns and paths are measured from.
 
+use std::path::{Component, Path, PathBuf};
+
 /// The folders that give relative patterns their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place<'a> {
@@ -32,6 +34,20 @@ pub(crate) fn names(path: &str) -> Vec<&str> {
         }
     }
     names
+}
+
+/// A path without `.` and `..`, worked out as text, whatever links there are.
+#[must_use]
+pub fn by_words(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// A path as written in a command, from the root: from the folder the command runs in.
