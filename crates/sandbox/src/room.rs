@@ -188,6 +188,8 @@ impl Room {
         let mut init = self.send(&spawn, theirs, streams.theirs)?;
 
         let (mut listener, mut terminal, mut runs) = (None, None, false);
+        // A short command may have ended before the holder comes to say who its init is.
+        let mut ended = None;
         let init = loop {
             if runs && let Some(init) = init {
                 break init;
@@ -198,6 +200,7 @@ impl Room {
                 Ok(Some((Report::Terminal, mut fds))) => terminal = fds.pop().map(File::from),
                 Ok(Some((Report::Started, _))) => runs = true,
                 Ok(Some((Report::Failed(failure), _))) => return Err(refused(failure, &command)),
+                Ok(Some((Report::Ended { status }, _))) if runs => ended = Some(status),
                 Ok(Some((Report::Ended { .. }, _)) | None) => {
                     return Err(SandboxError::Closed(
                         ": it ended while a command was started".into(),
@@ -209,7 +212,11 @@ impl Room {
         if let Some(listener) = &listener {
             hand_over_quickly(listener.as_fd());
         }
-        let init_pid = host_pid(&init).map_err(|error| failed(Layer::Namespaces, &error))?;
+        let init_pid = match ended {
+            None => host_pid(&init).map_err(|error| failed(Layer::Namespaces, &error))?,
+            // It has none any more, maybe.
+            Some(_) => 0,
+        };
         let stopper = Stopper {
             init: Arc::new(init),
             tier: self.tier,
@@ -217,6 +224,7 @@ impl Room {
         let watched = Watched {
             stopper: stopper.clone(),
             init_pid,
+            ended,
             reports,
             listener,
             watcher: Watcher::new(&self.plan),

@@ -37,6 +37,8 @@ enum Ending {
 pub(crate) struct Watched {
     pub(crate) stopper: Stopper,
     pub(crate) init_pid: i32,
+    /// How it ended, where that was said before it could be watched.
+    pub(crate) ended: Option<i32>,
     pub(crate) reports: Wire,
     pub(crate) listener: Option<OwnedFd>,
     pub(crate) watcher: Watcher,
@@ -60,13 +62,13 @@ pub(crate) struct Watch {
 impl Watched {
     /// Watches to the end.
     pub(crate) fn watch(mut self, mut interrupts: Option<&mut dyn Interrupts>) -> Watch {
-        let mut end = None;
+        let mut end = self.ended.map(ended);
         let mut silent = false;
         let mut limit = None;
         let mut ending = Ending::No;
         let deadline = self.timeout.map(|timeout| self.started + timeout);
         let mut next_look = self.memory.map(|_| self.started + FIRST_LOOK);
-        loop {
+        while end.is_none() {
             let next = match ending {
                 Ending::No => deadline,
                 Ending::Asked(at) => Some(at + GRACE),
